@@ -1,0 +1,1 @@
+"""One file per question about stored trials: frames in, frames out."""

@@ -1,0 +1,1 @@
+"""The command line: arguments in, one call, a table or JSON out."""

@@ -1,0 +1,1 @@
+"""Compiles configs ahead of time, in processes that have no GPU."""

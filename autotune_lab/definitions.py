@@ -1,0 +1,267 @@
+"""What a file in ``search_spaces/`` declares: a kernel, its problems, and how to judge it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune_lab.errors import DefinitionError
+from autotune_lab.spaces.config import Config
+from autotune_lab.spaces.space import Space
+from autotune_lab.spaces.values import Value, canonical, digest, to_json
+
+ITEM_BYTES = {
+    "float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2,
+    "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1, "uint8": 1, "bool": 1,
+}  # fmt: skip
+
+Arguments = dict[str, Any]
+
+
+class Problem(Mapping[str, Value]):
+    """A shape, dtype and layout to tune for: ``Problem(M=4096, N=4096, K=4096, dtype="bfloat16")``.
+
+    Fields are read as attributes; ``itemsize`` is the bytes of one element of ``dtype``.
+
+    Raises:
+        DefinitionError: a field's value is of no supported type, or its name is not an identifier.
+    """
+
+    __slots__ = ("_fields", "_id")
+
+    def __init__(self, items: Mapping[str, Any] | None = None, /, **fields: Any) -> None:
+        merged = {**(items or {}), **fields}
+        if bad := [name for name in merged if not name.isidentifier() or name.startswith("_")]:
+            raise DefinitionError("problem", [f"{name!r} is not a field name" for name in bad])
+        self._fields = {k: canonical(merged[k], where=f"problem field {k}") for k in merged}
+        self._id = digest(self._fields)
+
+    @classmethod
+    def parse(cls, text: str) -> "Problem":
+        """Read ``"M=4096,N=4096,dtype=bfloat16"``: ints, floats, true/false, else text.
+
+        Raises:
+            DefinitionError: an entry is not ``name=value``.
+        """
+        fields: dict[str, Value] = {}
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            name, equals, value = entry.partition("=")
+            if not equals or not name.strip() or not value.strip():
+                raise DefinitionError(f"problem {text!r}", [f"{entry!r} is not name=value"])
+            fields[name.strip()] = _parse_scalar(value.strip())
+        if not fields:
+            raise DefinitionError(f"problem {text!r}", ["it has no fields; write M=4096,dtype=..."])
+        return cls(fields)
+
+    @classmethod
+    def from_plain(cls, data: Any) -> "Problem":
+        """Rebuild from a JSON object."""
+        if not isinstance(data, dict):
+            raise DefinitionError("problem", [f"expected an object, got {data!r}"])
+        return cls(data)
+
+    @property
+    def id(self) -> str:
+        """Sixteen hex digits that name this problem in the store; key order does not matter."""
+        return self._id
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element of ``dtype``.
+
+        Raises:
+            DefinitionError: the problem has no ``dtype``, or one of unknown size.
+        """
+        dtype = self._fields.get("dtype")
+        if not isinstance(dtype, str) or dtype not in ITEM_BYTES:
+            raise DefinitionError(f"problem {self}", [f"dtype {dtype!r} has no known item size"])
+        return ITEM_BYTES[dtype]
+
+    def to_json(self) -> str:
+        """Return strict JSON with sorted keys."""
+        return "{" + ",".join(f'"{k}":{to_json(self._fields[k])}' for k in sorted(self)) + "}"
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self._fields:
+            return self._fields[name]
+        raise AttributeError(f"problem has no field {name!r}; it has {', '.join(self._fields)}")
+
+    def __getitem__(self, name: str) -> Value:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and self._id == other._id
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={value}" for name, value in self._fields.items())
+
+    def __repr__(self) -> str:
+        return f"Problem({', '.join(f'{k}={v!r}' for k, v in self._fields.items())})"
+
+    def __reduce__(self) -> tuple[type["Problem"], tuple[dict[str, Value]]]:
+        return Problem, (dict(self._fields),)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far an output may be from the reference: ``|out - ref| <= relative * (|ref| + rms(ref))``.
+
+    The reference is computed in float64. Scaling by the output's root mean square lets a long sum in
+    another order pass where its exact value is near zero.
+    """
+
+    relative: float
+
+
+DEFAULT_TOLERANCES: Mapping[str, Tolerance] = {
+    "float64": Tolerance(1e-12),
+    "float32": Tolerance(1e-5),
+    "tfloat32": Tolerance(5e-3),
+    "float16": Tolerance(5e-3),
+    "bfloat16": Tolerance(2e-2),
+    "float8_e4m3fn": Tolerance(1.5e-1),
+    "float8_e5m2": Tolerance(3e-1),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelDefinition:
+    """A kernel, the space of its meta-parameters, and everything needed to judge a config of it.
+
+    Attributes:
+        name: the kernel's name in the catalog and the store; the file's stem.
+        space: meta-parameters and constraints.
+        inputs: ``(problem, device, generator) -> arguments``; fresh random tensors on ``device`` (a
+            torch device), drawn from ``generator`` (a torch generator on that device).
+        launch: ``(arguments, config) -> None``; the user's own host code. It may launch several
+            kernels, zero a buffer or build a descriptor.
+        outputs: names of the arguments that the kernel writes in full.
+        reference: ``arguments -> {output: tensor}``; called with floating inputs in float64.
+        work: ``problem -> {"bytes": ..., "flops": ...}``: the least traffic (bytes) and arithmetic
+            (floating-point operations) that the problem needs.
+        problems: what is tuned for when the user names nothing.
+        default: the config that a user without a tuner would launch; always in the playoff.
+        mutates: arguments that the kernel changes in place; restored before every launch.
+        zeroes: arguments that must hold zeros before every launch (accumulators).
+        tolerances: overrides of ``DEFAULT_TOLERANCES`` by dtype.
+        deterministic: the same inputs must give the same bits on every launch.
+        buckets: problem field -> function to the value it is tuned at, for fields that vary freely
+            (``{"n": next_power_of_two}``). Tuning, storing and look-up all use it.
+        replaces: ``arguments -> None``; the PyTorch call that a user would make instead.
+    """
+
+    name: str
+    space: Space
+    inputs: Callable[[Problem, Any, Any], Arguments]
+    launch: Callable[[Arguments, Config], Any]
+    outputs: Sequence[str]
+    reference: Callable[[Arguments], Mapping[str, Any]]
+    problems: Sequence[Problem]
+    work: Callable[[Problem], Mapping[str, float]] | None = None
+    default: Mapping[str, Any] | None = None
+    mutates: Sequence[str] = ()
+    zeroes: Sequence[str] = ()
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+    deterministic: bool = True
+    buckets: Mapping[str, Callable[[int], int]] = field(default_factory=dict)
+    replaces: Callable[[Arguments], Any] | None = None
+
+    def __post_init__(self) -> None:
+        faults = list(self._faults())
+        if faults:
+            raise DefinitionError(f"kernel {self.name!r}", faults)
+
+    def _faults(self) -> Iterator[str]:
+        if not self.name.isidentifier():
+            yield f"name {self.name!r} is not an identifier"
+        if not self.problems:
+            yield "problems is empty; declare at least one Problem"
+        if not self.outputs:
+            yield "outputs is empty; name the arguments that the kernel writes"
+        for name in sorted(set(self.mutates) & set(self.zeroes)):
+            yield f"argument {name!r} is in both mutates and zeroes; it can't be restored and zeroed"
+        fields = {name for problem in self.problems for name in problem}
+        for name in self.buckets:
+            if name not in fields:
+                yield f"buckets names {name!r}; problem fields are {', '.join(sorted(fields))}"
+        for name in sorted(fields & set(self.space.names)):
+            yield f"{name!r} is both a parameter and a problem field"
+        yield from self.space.faults(fields)
+        yield from _unused_parameters(self)
+        if self.default is not None and set(self.default) != set(self.space.names):
+            yield f"default names {sorted(self.default)}, the space has {sorted(self.space.names)}"
+
+    @property
+    def default_config(self) -> Config | None:
+        """The declared default as a config."""
+        return None if self.default is None else Config(self.default)
+
+    def bucketed(self, problem: Problem) -> Problem:
+        """Return the problem that stands for this one in tuning, storing and look-up."""
+        if not self.buckets:
+            return problem
+        changed = {
+            name: self.buckets[name](int(value)) if name in self.buckets else value  # type: ignore[arg-type]
+            for name, value in problem.items()
+        }
+        return Problem(changed)
+
+    def tolerance(self, dtype: str) -> Tolerance:
+        """Return the tolerance for an output's dtype (``"float16"``); exact for integers."""
+        return self.tolerances.get(dtype) or DEFAULT_TOLERANCES.get(dtype) or Tolerance(0.0)
+
+
+TRITON_OPTIONS = frozenset(
+    {
+        "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "ptx_options",
+        "waves_per_eu", "matrix_instr_nonkdim", "kpack", "schedule_hint", "ir_override",
+    }
+)  # fmt: skip
+
+
+def _unused_parameters(definition: KernelDefinition) -> Iterator[str]:
+    """Name the parameters that neither a kernel, nor Triton, nor the launch code can take."""
+    names = set(definition.space.names) - TRITON_OPTIONS
+    code = getattr(definition.launch, "__code__", None)
+    if code is None:
+        return
+    taken: set[str] = set()
+    kernels = 0
+    pending = [definition.launch]
+    seen: set[int] = set()
+    while pending:
+        function = pending.pop()
+        inner = getattr(function, "__code__", None)
+        if inner is None or id(function) in seen:
+            continue
+        seen.add(id(function))
+        taken |= {constant for constant in inner.co_consts if isinstance(constant, str)}
+        for used in inner.co_names:
+            value = function.__globals__.get(used)
+            if hasattr(value, "arg_names"):
+                kernels += 1
+                taken |= set(value.arg_names)
+            elif getattr(value, "__code__", None) is not None:
+                pending.append(value)
+    if kernels:
+        for name in sorted(names - taken):
+            yield f"parameter {name!r} is taken by no kernel that launch uses, nor by Triton"
+
+
+def _parse_scalar(text: str) -> Value:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

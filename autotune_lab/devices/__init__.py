@@ -1,0 +1,1 @@
+"""Where configs run: one plug-in file per kind of device."""

@@ -1,0 +1,155 @@
+"""Every exception that the lab raises on purpose.
+
+    AutotuneLabError
+      UsageError (ValueError)            what was asked for can't be done as asked
+        DefinitionError                  a kernel, space, problem or study is declared wrongly
+        UnknownKernel (LookupError)      no kernel of that name in the catalog
+      DeviceError                        the machine is wrong
+        NoDevice                         no such device, or no driver
+        DeviceBusy                       another study owns the device
+        WorkerLost                       the worker process could not be kept alive
+      StoreError                         the results store is wrong
+        StoreTooNew                      written by a newer version of the lab
+        StoreNeedsUpgrade                written by an older version of the lab
+        StoreBusy                        another process held it for longer than the time-out
+        StoreDamaged                     not a readable store
+      ImportFailed                       a file of foreign results can't be read
+      ExportError                        a table of winners can't be written, read or used
+        EnvironmentMismatch              it was tuned for something else
+      TuningError                        the work was done and found wanting
+        NoSurvivor                       no config of the space ran correctly
+        ReferenceUnstable                the reference disagrees with itself
+
+Each class carries the exit code that the command line ends with: 1 for failed work, 2 for bad use,
+3 for the device or the store.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+__all__ = [
+    "AutotuneLabError",
+    "DefinitionError",
+    "DeviceBusy",
+    "DeviceError",
+    "EnvironmentMismatch",
+    "ExportError",
+    "ImportFailed",
+    "NoDevice",
+    "NoSurvivor",
+    "ReferenceUnstable",
+    "StoreBusy",
+    "StoreDamaged",
+    "StoreError",
+    "StoreNeedsUpgrade",
+    "StoreTooNew",
+    "TuningError",
+    "UnknownKernel",
+    "UsageError",
+    "WorkerLost",
+]
+
+
+class AutotuneLabError(Exception):
+    """Base of all errors raised by the lab; the message is one line for a person."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(AutotuneLabError, ValueError):
+    """What was asked for can't be done as asked."""
+
+    exit_code = 2
+
+
+class DefinitionError(UsageError):
+    """A kernel, space, problem or study is declared wrongly; all faults are reported at once."""
+
+    def __init__(self, where: str, faults: Sequence[str]) -> None:
+        self.where = where
+        self.faults = tuple(faults)
+        super().__init__(f"{where}: {'; '.join(self.faults)}")
+
+
+class UnknownKernel(UsageError, LookupError):
+    """No kernel of that name is in the catalog."""
+
+    def __init__(self, name: str, suggestions: Sequence[str] = ()) -> None:
+        self.name = name
+        self.suggestions = tuple(suggestions)
+        hint = f"; did you mean {' or '.join(self.suggestions)}?" if self.suggestions else ""
+        super().__init__(f"no kernel named {name!r}{hint} (list them with: autotune-lab kernels)")
+
+
+class DeviceError(AutotuneLabError):
+    """The machine is wrong: no device, a busy one, or a lost worker."""
+
+    exit_code = 3
+
+
+class NoDevice(DeviceError):
+    """The device asked for is not in this machine, or its driver is missing."""
+
+
+class DeviceBusy(DeviceError):
+    """Another study owns the device; the message names the holder's process."""
+
+
+class WorkerLost(DeviceError):
+    """The process that measures can't be started or kept alive."""
+
+
+class StoreError(AutotuneLabError):
+    """The results store can't be used."""
+
+    exit_code = 3
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer version of the lab; it was left untouched."""
+
+
+class StoreNeedsUpgrade(StoreError):
+    """The store was written by an older version of the lab and has not been migrated."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the store for longer than the busy time-out."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not a readable store; it was left untouched."""
+
+
+class ImportFailed(AutotuneLabError):
+    """A file of results measured elsewhere can't be read; nothing of it was stored."""
+
+    exit_code = 1
+
+
+class ExportError(AutotuneLabError):
+    """A table of winners can't be written, read or used."""
+
+
+class EnvironmentMismatch(ExportError):
+    """A table of winners was tuned for another device, code or environment."""
+
+
+class TuningError(AutotuneLabError):
+    """The work was done, and its result is that there is nothing to use."""
+
+
+class NoSurvivor(TuningError):
+    """No config of the space ran correctly, so there is no winner and nothing is exported."""
+
+    def __init__(self, where: str, counts: Mapping[str, int], detail: str = "") -> None:
+        self.counts = dict(counts)
+        listing = ", ".join(f"{n} {state}" for state, n in sorted(self.counts.items()))
+        super().__init__(
+            f"{where}: no config ran correctly ({listing or 'nothing was tried'})"
+            + (f"; {detail}" if detail else "")
+        )
+
+
+class ReferenceUnstable(TuningError):
+    """The reference gave two different answers for the same inputs, so nothing can be verified."""

@@ -1,0 +1,1 @@
+"""Runs jobs on one device, in this process or in a supervised one."""

@@ -1,0 +1,41 @@
+"""The contract of an executor: jobs in, outcomes out, whatever a job does to its process."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from autotune_lab.processes import Child
+from autotune_lab.records import Hello, MeasureJob, Outcome
+
+
+class Executor(Protocol):
+    """Owns one device and runs one job at a time.
+
+    A job that kills its process, hangs or poisons the device context costs its own outcome
+    (``crashed``, ``timeout``) and nothing else: the next job finds a fresh process.
+    """
+
+    def start(self) -> Hello:
+        """Take the device and say what it is.
+
+        Raises:
+            NoDevice: it is not there.
+            DeviceBusy: another study holds it.
+            WorkerLost: its process can't be started.
+        """
+
+    @property
+    def children(self) -> Sequence[Child]:
+        """Processes to wait on for an outcome; empty when jobs run inline."""
+
+    @property
+    def busy(self) -> bool:
+        """A job was submitted and its outcome not yet collected."""
+
+    def submit(self, job: MeasureJob) -> None:
+        """Start a job; only when not busy."""
+
+    def collect(self) -> Outcome | None:
+        """Return the outcome if there is one; never blocks beyond an inline job."""
+
+    def close(self) -> None:
+        """Give the device back; nothing is left running."""

@@ -1,0 +1,1 @@
+"""Verifies and times one config on a device."""

@@ -1,0 +1,1 @@
+"""The report for review: sections, figures, page."""

@@ -1,0 +1,1 @@
+"""Samplers: which configs to try next."""

@@ -1,0 +1,1 @@
+"""The persistent results store: records in, records out."""

@@ -1,0 +1,1 @@
+"""Studies: which configs are tried, in which order, until when."""
