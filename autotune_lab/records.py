@@ -6,11 +6,13 @@ sizes in bytes, rates in GB/s, clocks in MHz, power in W, temperatures in degree
 
 import enum
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from autotune_lab.codec import to_plain
 from autotune_lab.definitions import Problem
+from autotune_lab.processes import Lost
 from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.values import digest
 
@@ -397,6 +399,31 @@ class Outcome:
     launches: int = 0
     retire: bool = False
     elapsed_ms: float = 0.0
+
+    @classmethod
+    def of_loss(cls, lost: Lost, states: Mapping[str, TrialState]) -> "Outcome":
+        """Say how a job ended whose process was lost, by ``RUN_LOSSES`` or ``COMPILE_LOSSES``."""
+        return cls(
+            state=states[lost.kind],
+            reason=str(lost),
+            detail=lost.log_tail,
+            launches=lost.progress,
+            elapsed_ms=lost.elapsed_ms,
+        )
+
+
+RUN_LOSSES: Mapping[str, TrialState] = {
+    "timeout": TrialState.TIMEOUT,
+    "signal": TrialState.CRASHED,
+    "exit": TrialState.CRASHED,
+    "protocol": TrialState.CRASHED,
+}
+COMPILE_LOSSES: Mapping[str, TrialState] = {
+    "timeout": TrialState.COMPILE_TIMEOUT,
+    "signal": TrialState.COMPILE_ERROR,
+    "exit": TrialState.COMPILE_ERROR,
+    "protocol": TrialState.COMPILE_ERROR,
+}
 
 
 @dataclass(frozen=True, slots=True)
