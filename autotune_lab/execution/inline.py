@@ -1,0 +1,61 @@
+"""Runs jobs in this process: for devices that can't be harmed, for tests and for ``pdb``."""
+
+from collections.abc import Sequence
+
+from autotune_lab.devices.opening import open_device
+from autotune_lab.execution.session import Session
+from autotune_lab.processes import Child
+from autotune_lab.records import Hello, Limits, MeasureJob, Outcome
+
+
+class InlineExecutor:
+    """An ``Executor`` without a process of its own; it can't enforce ``limits``."""
+
+    def __init__(self, device_spec: str, limits: Limits) -> None:
+        self.limits = limits
+        self._device_spec = device_spec
+        self._session: Session | None = None
+        self._job: MeasureJob | None = None
+
+    @property
+    def children(self) -> Sequence[Child]:
+        """None: there is nothing to wait on."""
+        return ()
+
+    @property
+    def busy(self) -> bool:
+        """A job was submitted and its outcome not yet collected."""
+        return self._job is not None
+
+    def start(self) -> Hello:
+        """Open the device.
+
+        Raises:
+            NoDevice: it is not there.
+        """
+        self._session = Session(open_device(self._device_spec))
+        return self._session.hello()
+
+    def submit(self, job: MeasureJob) -> None:
+        """Keep a job for ``collect``.
+
+        Raises:
+            RuntimeError: the previous job was not collected, or the executor was not started.
+        """
+        if self._job is not None or self._session is None:
+            raise RuntimeError(
+                "the executor is busy" if self._job else "the executor is not started"
+            )
+        self._job = job
+
+    def collect(self) -> Outcome | None:
+        """Run the job that was submitted, and return its outcome."""
+        if self._job is None or self._session is None:
+            return None
+        job, self._job = self._job, None
+        return self._session.measure(job)
+
+    def close(self) -> None:
+        """Forget the device."""
+        self._session = None
+        self._job = None

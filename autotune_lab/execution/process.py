@@ -1,0 +1,155 @@
+"""Runs jobs in one supervised process that owns the device; the parent's half.
+
+What a job does to that process is the job's outcome: it is killed at its limit, replaced after a
+crash or a poisoned context, and renewed every few hundred jobs so that loaded modules don't pile up.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from autotune_lab import errors
+from autotune_lab.codec import from_plain, to_plain
+from autotune_lab.execution.lock import DeviceLock
+from autotune_lab.execution.visible import Assignment, assign, same_uuid
+from autotune_lab.processes import Child, Lost, Message
+from autotune_lab.records import RUN_LOSSES, Hello, Limits, MeasureJob, Outcome
+
+_HELLO_S = 120.0
+
+
+class ProcessExecutor:
+    """An ``Executor`` whose device lives in a child process.
+
+    Args:
+        device_spec: ``name[:argument][@part]``.
+        limits: ``run_s`` is how long one job may take, verification included.
+        log_dir: an existing folder that receives the child's output.
+        recycle_after: jobs after which the process is renewed.
+        wait_s: how long to wait for a device that another study holds.
+        notify: told in a line what is waited for.
+    """
+
+    def __init__(
+        self,
+        device_spec: str,
+        limits: Limits,
+        *,
+        log_dir: Path,
+        recycle_after: int = 300,
+        wait_s: float = 0.0,
+        notify: Callable[[str], None] = logging.getLogger(__name__).info,
+    ) -> None:
+        self._limits = limits
+        self._recycle_after = recycle_after
+        self._wait_s = wait_s
+        self._notify = notify
+        self._jobs = 0
+        self._lock: DeviceLock | None = None
+        self._assignment: Assignment = assign(device_spec)
+        self._child = Child(
+            "autotune_lab.execution.child",
+            name=f"the process that owns {device_spec}",
+            log_path=log_dir / "measuring.log",
+            arguments=(self._assignment.spec,),
+            env=self._assignment.variables,
+        )
+
+    @property
+    def children(self) -> Sequence[Child]:
+        """The process that owns the device."""
+        return (self._child,)
+
+    @property
+    def busy(self) -> bool:
+        """A job was submitted and its outcome not yet collected."""
+        return self._child.busy
+
+    @property
+    def starts(self) -> int:
+        """How many processes were started; one more after each loss."""
+        return self._child.starts
+
+    def start(self) -> Hello:
+        """Take the device's lock, start its process and return what it says of itself.
+
+        Raises:
+            NoDevice: it is not there.
+            DeviceBusy: another study holds it.
+            DeviceError: the process sees another device than the one asked for.
+            WorkerLost: the process can't be started.
+        """
+        asked = self._assignment.uuid
+        if asked:
+            self._take(asked)
+        try:
+            hello = self._hello()
+            if asked and not same_uuid(asked, hello.device.uuid):
+                raise errors.DeviceError(
+                    f"asked for device {asked}, its process sees {hello.device.uuid}; "
+                    "check CUDA_VISIBLE_DEVICES"
+                )
+            if not asked and hello.device.source.value == "gpu":
+                self._take(hello.device.uuid)
+        except BaseException:
+            self.close()
+            raise
+        return hello
+
+    def submit(self, job: MeasureJob) -> None:
+        """Start a job; only when not busy."""
+        self._child.send({"measure": to_plain(job)}, self._limits.run_s)
+        self._jobs += 1
+
+    def collect(self) -> Outcome | None:
+        """Return the outcome if there is one.
+
+        Raises:
+            DeviceError: the device is gone.
+            WorkerLost: a fresh process did not get as far as taking the job.
+        """
+        answer = self._child.poll()
+        if answer is None:
+            return None
+        if isinstance(answer, Lost):
+            self._jobs = 0
+            if answer.before_ready:
+                raise _lost_at_start(self._child, answer)
+            return Outcome.of_loss(answer, RUN_LOSSES)
+        outcome = from_plain(Outcome, _unwrap(answer)["outcome"])
+        if outcome.retire or self._jobs >= self._recycle_after:
+            self._child.kill()
+            self._jobs = 0
+        return outcome
+
+    def close(self) -> None:
+        """End the process and give the device back."""
+        self._child.kill()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _take(self, uuid: str) -> None:
+        self._lock = DeviceLock(uuid)
+        self._lock.acquire(wait_s=self._wait_s, notify=self._notify)
+
+    def _hello(self) -> Hello:
+        answer = self._child.call({"hello": True}, _HELLO_S)
+        if isinstance(answer, Lost):
+            raise _lost_at_start(self._child, answer)
+        return from_plain(Hello, _unwrap(answer)["hello"])
+
+
+def _lost_at_start(child: Child, lost: Lost) -> errors.WorkerLost:
+    last = lost.log_tail.splitlines()[-1:] or ["it wrote nothing"]
+    return errors.WorkerLost(f"{child.name} can't be started: it {lost}; {last[0]}")
+
+
+def _unwrap(answer: Message) -> Message:
+    """Return an answer, or raise the error that it carries."""
+    if "error" not in answer:
+        return answer
+    kind = getattr(errors, answer["error"]["class"], None)
+    if not (isinstance(kind, type) and issubclass(kind, errors.DeviceError)):
+        kind = errors.DeviceError
+    raise kind(answer["error"]["message"])

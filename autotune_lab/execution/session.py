@@ -1,0 +1,104 @@
+"""What is done with a device, in whichever process owns it: say what it is, and measure jobs on it.
+
+Loads each kernel once and keeps a problem's inputs and reference between jobs.
+"""
+
+import os
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from autotune_lab import catalog
+from autotune_lab.definitions import KernelDefinition
+from autotune_lab.devices.base import Device, RecordedDevice, TimingDevice
+from autotune_lab.errors import AutotuneLabError
+from autotune_lab.measuring.inputs import ProblemCache
+from autotune_lab.measuring.protocol import measure
+from autotune_lab.records import Hello, MeasureJob, Outcome, TrialState
+
+
+class Session:
+    """One opened device and what was prepared for it."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._definitions: dict[str, KernelDefinition] = {}
+        self._cache = ProblemCache()
+
+    def hello(self) -> Hello:
+        """Say which device this is, under which software.
+
+        Raises:
+            NoDevice: it is not there, or its driver is missing.
+        """
+        return Hello(
+            device=self._device.probe(), environment=self._device.environment(), pid=os.getpid()
+        )
+
+    def measure(
+        self, job: MeasureJob, *, progress: Callable[[int], None] = lambda launches: None
+    ) -> Outcome:
+        """Measure a job; whatever goes wrong in the user's code is the outcome.
+
+        Args:
+            job: what to measure.
+            progress: told the number of timed launches begun, before each of them.
+        """
+        started = time.perf_counter()
+        counted = 0
+        try:
+            if self._device.capabilities.recorded:
+                return cast("RecordedDevice", self._device).recall(job)
+            device = _Counting(cast("TimingDevice", self._device), progress)
+            outcome = measure(self._definition(job.kernel), device, job, cache=self._cache)
+            counted = device.launches
+        except AutotuneLabError as error:
+            outcome = _failed(error)
+        except Exception as error:  # noqa: BLE001 - a user's launch may raise anything; it is one trial
+            outcome = replace(_failed(error), launches=counted, retire=True)
+        elapsed_ms = (time.perf_counter() - started) * 1e3
+        return replace(outcome, elapsed_ms=outcome.elapsed_ms or elapsed_ms)
+
+    def _definition(self, reference: str) -> KernelDefinition:
+        if reference not in self._definitions:
+            self._definitions[reference] = catalog.load(reference)
+        return self._definitions[reference]
+
+
+class _Counting:
+    """A timing device that reports each launch before it is made, outside of the timed window."""
+
+    def __init__(self, device: TimingDevice, progress: Callable[[int], None]) -> None:
+        self._device = device
+        self._progress = progress
+        self.launches = 0
+
+    def time(
+        self,
+        launch: Callable[[], Any],
+        count: int,
+        *,
+        prepare: Callable[[], None],
+        cache: str,
+        timer: str,
+    ) -> list[Any]:
+        def prepare_counted() -> None:
+            prepare()
+            self.launches += 1
+            self._progress(self.launches)
+
+        return self._device.time(launch, count, prepare=prepare_counted, cache=cache, timer=timer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+
+def _failed(error: Exception) -> Outcome:
+    first, *_ = str(error).splitlines() or [type(error).__name__]
+    return Outcome(
+        TrialState.LAUNCH_ERROR,
+        reason=first,
+        detail=f"{type(error).__name__}: {''.join(traceback.format_exception(error))[-4000:]}",
+    )
