@@ -1,10 +1,9 @@
 """The process that owns a device: ``python -m autotune_lab.execution.child``, the child's half."""
 
-import os
 from collections.abc import Callable, Sequence
 
 from autotune_lab.codec import from_plain, to_plain
-from autotune_lab.errors import DeviceError
+from autotune_lab.errors import AutotuneLabError
 from autotune_lab.processes import Handler, Message, serve
 from autotune_lab.records import MeasureJob
 
@@ -22,25 +21,24 @@ def open_handler(arguments: Sequence[str]) -> Handler:
     try:
         session = Session(open_device(arguments[0]))
         hello = session.hello()
-    except DeviceError as error:
-        return _refusal(error)
+    except AutotuneLabError as error:
+        refusal = _refusal(error)
+        return lambda _message, _progress: refusal
 
     def handle(message: Message, progress: Callable[[int], None]) -> Message:
         if "hello" in message:
-            return {"hello": to_plain(hello), "pid": os.getpid()}
+            return {"hello": to_plain(hello)}
         job = from_plain(MeasureJob, message["measure"])
-        return {"outcome": to_plain(session.measure(job, progress=progress))}
+        try:
+            return {"outcome": to_plain(session.measure(job, progress=progress))}
+        except AutotuneLabError as error:
+            return _refusal(error)
 
     return handle
 
 
-def _refusal(error: DeviceError) -> Handler:
-    reply = {"error": {"class": type(error).__name__, "message": str(error)}}
-
-    def refuse(_message: Message, _progress: Callable[[int], None]) -> Message:
-        return reply
-
-    return refuse
+def _refusal(error: AutotuneLabError) -> Message:
+    return {"error": {"class": type(error).__name__, "message": str(error)}}
 
 
 if __name__ == "__main__":

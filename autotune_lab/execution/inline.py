@@ -42,10 +42,8 @@ class InlineExecutor:
         Raises:
             RuntimeError: the previous job was not collected, or the executor was not started.
         """
-        if self._job is not None or self._session is None:
-            raise RuntimeError(
-                "the executor is busy" if self._job else "the executor is not started"
-            )
+        if self._session is None or self.busy:
+            raise RuntimeError("the executor is busy" if self.busy else "it is not started")
         self._job = job
 
     def collect(self) -> Outcome | None:

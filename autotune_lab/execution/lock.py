@@ -1,6 +1,7 @@
 """One tuner per device: an advisory lock on a file named after the device's UUID.
 
-The kernel frees the lock when its holder ends, however it ends. Partitions of a card share its lock.
+The kernel frees the lock when its holder ends, however it ends. Partitions of a card share its
+lock.
 """
 
 import fcntl
@@ -57,9 +58,7 @@ class DeviceLock:
                     "wait for it, or stop it"
                 )
             if not told:
-                notify(
-                    f"waiting up to {wait_s:.0f} s for device {self._uuid}, held by pid {holder}"
-                )
+                notify(f"waiting {wait_s:.0f} s for device {self._uuid}, held by pid {holder}")
                 told = True
             time.sleep(_RETRY_S)
         os.ftruncate(descriptor, 0)

@@ -1,6 +1,5 @@
 """Chooses how a device's jobs are run, by what the device says of itself."""
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +17,7 @@ def open_executor(
     log_dir: Path,
     recycle_after: int = 300,
     wait_s: float = 0.0,
-    notify: Callable[[str], None] = logging.getLogger(__name__).info,
+    notify: Callable[[str], None] | None = None,
 ) -> Executor:
     """Return an executor that is not started yet: in a process if the device needs isolation.
 

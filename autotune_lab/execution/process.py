@@ -1,7 +1,8 @@
 """Runs jobs in one supervised process that owns the device; the parent's half.
 
 What a job does to that process is the job's outcome: it is killed at its limit, replaced after a
-crash or a poisoned context, and renewed every few hundred jobs so that loaded modules don't pile up.
+crash or a poisoned context, and renewed every few hundred jobs so that loaded modules don't pile
+up.
 """
 
 import logging
@@ -13,7 +14,7 @@ from autotune_lab.codec import from_plain, to_plain
 from autotune_lab.execution.lock import DeviceLock
 from autotune_lab.execution.visible import Assignment, assign, same_uuid
 from autotune_lab.processes import Child, Lost, Message
-from autotune_lab.records import RUN_LOSSES, Hello, Limits, MeasureJob, Outcome
+from autotune_lab.records import RUN_LOSSES, Hello, Limits, MeasureJob, Outcome, Source
 
 _HELLO_S = 120.0
 
@@ -27,7 +28,7 @@ class ProcessExecutor:
         log_dir: an existing folder that receives the child's output.
         recycle_after: jobs after which the process is renewed.
         wait_s: how long to wait for a device that another study holds.
-        notify: told in a line what is waited for.
+        notify: told in a line what is waited for; a log message by default.
     """
 
     def __init__(
@@ -38,12 +39,12 @@ class ProcessExecutor:
         log_dir: Path,
         recycle_after: int = 300,
         wait_s: float = 0.0,
-        notify: Callable[[str], None] = logging.getLogger(__name__).info,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         self._limits = limits
         self._recycle_after = recycle_after
         self._wait_s = wait_s
-        self._notify = notify
+        self._notify = notify or logging.getLogger(__name__).info
         self._jobs = 0
         self._lock: DeviceLock | None = None
         self._assignment: Assignment = assign(device_spec)
@@ -84,12 +85,9 @@ class ProcessExecutor:
             self._take(asked)
         try:
             hello = self._hello()
-            if asked and not same_uuid(asked, hello.device.uuid):
-                raise errors.DeviceError(
-                    f"asked for device {asked}, its process sees {hello.device.uuid}; "
-                    "check CUDA_VISIBLE_DEVICES"
-                )
-            if not asked and hello.device.source.value == "gpu":
+            if asked:
+                _check_uuid(asked, hello.device.uuid)
+            elif hello.device.source is Source.GPU:
                 self._take(hello.device.uuid)
         except BaseException:
             self.close()
@@ -105,7 +103,8 @@ class ProcessExecutor:
         """Return the outcome if there is one.
 
         Raises:
-            DeviceError: the device is gone.
+            AutotuneLabError: the device is gone, the kernel's file can't be used, or its reference
+                contradicts itself.
             WorkerLost: a fresh process did not get as far as taking the job.
         """
         answer = self._child.poll()
@@ -140,6 +139,13 @@ class ProcessExecutor:
         return from_plain(Hello, _unwrap(answer)["hello"])
 
 
+def _check_uuid(asked: str, found: str) -> None:
+    if not same_uuid(asked, found):
+        raise errors.DeviceError(
+            f"asked for device {asked}, its process sees {found}; check CUDA_VISIBLE_DEVICES"
+        )
+
+
 def _lost_at_start(child: Child, lost: Lost) -> errors.WorkerLost:
     last = lost.log_tail.splitlines()[-1:] or ["it wrote nothing"]
     return errors.WorkerLost(f"{child.name} can't be started: it {lost}; {last[0]}")
@@ -149,7 +155,8 @@ def _unwrap(answer: Message) -> Message:
     """Return an answer, or raise the error that it carries."""
     if "error" not in answer:
         return answer
-    kind = getattr(errors, answer["error"]["class"], None)
-    if not (isinstance(kind, type) and issubclass(kind, errors.DeviceError)):
-        kind = errors.DeviceError
+    kind = getattr(errors, answer["error"]["class"])
+    # A class with arguments of its own has them in its message already: raise its plain parent.
+    while "__init__" in vars(kind):
+        kind = kind.__base__
     raise kind(answer["error"]["message"])

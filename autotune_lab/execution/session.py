@@ -18,6 +18,8 @@ from autotune_lab.measuring.inputs import ProblemCache
 from autotune_lab.measuring.protocol import measure
 from autotune_lab.records import Hello, MeasureJob, Outcome, TrialState
 
+_DETAIL_CHARACTERS = 4000
+
 
 class Session:
     """One opened device and what was prepared for it."""
@@ -37,29 +39,29 @@ class Session:
             device=self._device.probe(), environment=self._device.environment(), pid=os.getpid()
         )
 
-    def measure(
-        self, job: MeasureJob, *, progress: Callable[[int], None] = lambda launches: None
-    ) -> Outcome:
-        """Measure a job; whatever goes wrong in the user's code is the outcome.
+    def measure(self, job: MeasureJob, *, progress: Callable[[int], None] | None = None) -> Outcome:
+        """Measure a job; what the user's launch raises is its outcome.
 
         Args:
             job: what to measure.
             progress: told the number of timed launches begun, before each of them.
+
+        Raises:
+            AutotuneLabError: the kernel's file can't be used, or its reference contradicts itself.
         """
         started = time.perf_counter()
-        counted = 0
+        if self._device.capabilities.recorded:
+            return cast("RecordedDevice", self._device).recall(job)
+        device = _Counting(cast("TimingDevice", self._device), progress)
         try:
-            if self._device.capabilities.recorded:
-                return cast("RecordedDevice", self._device).recall(job)
-            device = _Counting(cast("TimingDevice", self._device), progress)
-            outcome = measure(self._definition(job.kernel), device, job, cache=self._cache)
-            counted = device.launches
-        except AutotuneLabError as error:
-            outcome = _failed(error)
-        except Exception as error:  # noqa: BLE001 - a user's launch may raise anything; it is one trial
-            outcome = replace(_failed(error), launches=counted, retire=True)
+            definition = self._definition(job.kernel)
+            outcome = measure(definition, device, job, cache=self._cache)
+        except AutotuneLabError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a launch may raise anything; it is one trial
+            outcome = _failed(error, device.launches)
         elapsed_ms = (time.perf_counter() - started) * 1e3
-        return replace(outcome, elapsed_ms=outcome.elapsed_ms or elapsed_ms)
+        return replace(outcome, elapsed_ms=elapsed_ms)
 
     def _definition(self, reference: str) -> KernelDefinition:
         if reference not in self._definitions:
@@ -70,7 +72,7 @@ class Session:
 class _Counting:
     """A timing device that reports each launch before it is made, outside of the timed window."""
 
-    def __init__(self, device: TimingDevice, progress: Callable[[int], None]) -> None:
+    def __init__(self, device: TimingDevice, progress: Callable[[int], None] | None) -> None:
         self._device = device
         self._progress = progress
         self.launches = 0
@@ -87,7 +89,8 @@ class _Counting:
         def prepare_counted() -> None:
             prepare()
             self.launches += 1
-            self._progress(self.launches)
+            if self._progress is not None:
+                self._progress(self.launches)
 
         return self._device.time(launch, count, prepare=prepare_counted, cache=cache, timer=timer)
 
@@ -95,10 +98,13 @@ class _Counting:
         return getattr(self._device, name)
 
 
-def _failed(error: Exception) -> Outcome:
-    first, *_ = str(error).splitlines() or [type(error).__name__]
+def _failed(error: Exception, launches: int) -> Outcome:
+    name = type(error).__name__
+    trace = "".join(traceback.format_exception(error))
     return Outcome(
         TrialState.LAUNCH_ERROR,
-        reason=first,
-        detail=f"{type(error).__name__}: {''.join(traceback.format_exception(error))[-4000:]}",
+        reason=(str(error).splitlines() or [name])[0],
+        detail=f"{name}\n{trace[-_DETAIL_CHARACTERS:]}",
+        launches=launches,
+        retire=True,
     )

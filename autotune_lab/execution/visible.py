@@ -1,7 +1,7 @@
 """Turns a device spec into what its process is started with: the one device it may see, by UUID.
 
-Ordinals break under an outer ``CUDA_VISIBLE_DEVICES``, under MIG and on mixed cards; a UUID does not.
-Asks NVML, never torch, so the parent holds no device context.
+Ordinals break under an outer ``CUDA_VISIBLE_DEVICES``, under MIG and on mixed cards; a UUID does
+not. Asks NVML, never torch, so the parent holds no device context.
 """
 
 import os
