@@ -1,0 +1,41 @@
+"""``autotune-lab best``: the winners."""
+
+import typer
+
+from autotune_lab.cli.output import JsonOption, show
+from autotune_lab.cli.queries import (
+    KernelOption,
+    ModelOption,
+    ProblemOption,
+    Query,
+    SimulatedOption,
+)
+from autotune_lab.cli.state import open_store
+
+
+def command(
+    context: typer.Context,
+    kernel: KernelOption = None,
+    problem: ProblemOption = None,
+    device_model: ModelOption = None,
+    include_simulated: SimulatedOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the winner of each context, with its interval, its ties and what it beats.
+
+    Exits with 1 when there is none.
+    """
+    from autotune_lab.analysis import winners
+    from autotune_lab.cli.studying import pick_rows
+
+    query = Query(
+        kernel=kernel,
+        problem=problem,
+        device_model=device_model,
+        include_simulated=include_simulated,
+    )
+    with open_store(context) as store:
+        picks = winners.best(store, query)
+    show(pick_rows(picks), as_json=as_json, empty="no winner yet; run: autotune-lab tune KERNEL")
+    if not picks:
+        raise typer.Exit(1)

@@ -1,0 +1,12 @@
+"""``autotune-lab studies``: what was run."""
+
+import typer
+
+from autotune_lab.cli.output import JsonOption, show
+from autotune_lab.cli.state import open_store
+
+
+def command(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the runs in the store: when, where, how they ended, how many trials they added."""
+    with open_store(context) as store:
+        show(store.studies(), as_json=as_json, empty="no study was run yet")

@@ -1,0 +1,72 @@
+"""Prints rows as a table for people or as strict JSON for machines."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print strict JSON instead of a table.")]
+
+
+def show(
+    rows: Sequence[Mapping[str, Any]], *, as_json: bool, title: str = "", empty: str = ""
+) -> None:
+    """Print rows; the first row's keys are the columns. ``empty`` is said when there are none."""
+    if as_json:
+        show_json(list(rows))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if not rows:
+        console.print(Text(empty or "nothing to show"))
+        return
+    table = Table(title=title or None, title_justify="left", header_style="bold", box=None)
+    for name, value in rows[0].items():
+        table.add_column(name, justify="right" if _is_number(value) else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell(row.get(name))) for name in rows[0]))
+    console.print(table)
+
+
+def show_json(value: Any) -> None:
+    """Print a value as strict JSON; numbers that are not finite become null."""
+    json.dump(plain(value), sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def plain(value: Any) -> Any:
+    """Reduce a value to what strict JSON can hold."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if hasattr(value, "item") and not isinstance(value, int | float):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, int):
+        return value
+    return str(value)
+
+
+def cell(value: Any) -> str:
+    """Return a table cell: four significant digits for floats, an empty cell for nothing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, tuple | list):
+        return ", ".join(str(item) for item in value)
+    return str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,245 @@
+"""Runs a study: device by device, task by task, phase by phase, and gives everything back."""
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from autotune_lab import catalog, plugins
+from autotune_lab.codec import to_plain
+from autotune_lab.compiling.pool import CompilePool
+from autotune_lab.devices.opening import capabilities_of, resolve
+from autotune_lab.errors import AutotuneLabError, TuningError, UsageError
+from autotune_lab.execution.opening import open_executor
+from autotune_lab.records import Hello, Phase, Pick
+from autotune_lab.samplers.base import Sampler
+from autotune_lab.settings import Settings
+from autotune_lab.store.store import Store
+from autotune_lab.tuning.events import ContextFailed, Notice, Observer
+from autotune_lab.tuning.lines import PlainLines
+from autotune_lab.tuning.opening import OpenContext, open_context
+from autotune_lab.tuning.playoff import Playoff
+from autotune_lab.tuning.screening import Bench, Screening
+from autotune_lab.tuning.study import Study, Task
+from autotune_lab.tuning.transfer import foreign_winners, transfer
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """What a study came to: a pick for each context that has one, and the contexts that failed."""
+
+    picks: tuple[Pick, ...]
+    failures: tuple[ContextFailed, ...]
+
+
+def plan(study: Study, *, root: Path) -> list[Task]:
+    """Resolve a study's devices and kernels into its tasks; nothing is started.
+
+    Raises:
+        UsageError: a kernel, problem, sampler or device is not known.
+    """
+    for sampler in study.samplers:
+        plugins.load("samplers", sampler)
+    declared = {kernel: catalog.load(kernel, root=root).problems for kernel in study.kernels}
+    resolved = {device: resolve(device) for device in study.devices}
+    return [
+        Task(task.kernel, task.problem, resolved[task.device], task.sampler, task.seed)
+        for task in study.tasks(declared)
+    ]
+
+
+def run_study(
+    study: Study,
+    store: Store,
+    *,
+    root: Path,
+    observe: Observer,
+    compile_workers: int | None = None,
+) -> StudyResult:
+    """Run every task of a study; one that finds no winner does not stop the others.
+
+    Ctrl-C and SIGTERM end it within seconds with ``KeyboardInterrupt``; what was measured is
+    stored, what was in flight is marked interrupted, and the same call goes on from there.
+
+    Raises:
+        UsageError: a kernel, problem, sampler or device is not known.
+        DeviceError: a device can't be had.
+        StoreError: the store can't be written.
+    """
+    tasks = plan(study, root=root)
+    run_id = store.begin_run(study.name, _snapshot(study, tasks))
+    state = "failed"
+    try:
+        with _sigterm_as_interrupt(), tempfile.TemporaryDirectory(prefix="autotune-lab-") as logs:
+            runner = _Runner(study, store, root, observe, run_id, Path(logs), compile_workers)
+            runner.run(tasks)
+            state = "done"
+            return StudyResult(tuple(runner.picks), tuple(runner.failures))
+    except KeyboardInterrupt:
+        state = "interrupted"
+        raise
+    finally:
+        store.end_run(run_id, state)
+
+
+def run_study_here(study: Study, *, store_url: str | None = None) -> StudyResult:
+    """Run a study with the settings of the working folder and plain lines on standard error."""
+    settings = Settings.discover(Path.cwd(), store=store_url)
+    with contextlib.closing(Store.open(settings.store_url)) as store:
+        return run_study(study, store, root=settings.root, observe=PlainLines(sys.stderr))
+
+
+def _snapshot(study: Study, tasks: Sequence[Task]) -> dict[str, object]:
+    return {
+        "kernels": list(study.kernels),
+        "devices": sorted({task.device for task in tasks}),
+        "samplers": list(study.samplers),
+        "seeds": list(study.seeds),
+        "budget": to_plain(study.budget),
+        "protocol": to_plain(study.protocol),
+        "limits": to_plain(study.limits),
+        "phases": [phase.value for phase in study.phases],
+        "tasks": len(tasks),
+    }
+
+
+@contextlib.contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Make SIGTERM end a study as Ctrl-C does; a no-op outside the main thread."""
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        del signum, frame
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Runner:
+    """The state of one run: which device is open, what was picked, what failed."""
+
+    def __init__(
+        self,
+        study: Study,
+        store: Store,
+        root: Path,
+        observe: Observer,
+        run_id: int,
+        logs: Path,
+        compile_workers: int | None,
+    ) -> None:
+        self.study = study
+        self.store = store
+        self.root = root
+        self.observe = observe
+        self.run_id = run_id
+        self.logs = logs
+        self.compile_workers = compile_workers
+        self.picks: list[Pick] = []
+        self.failures: list[ContextFailed] = []
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        swept = self.store.sweep_interrupted()
+        if swept:
+            self.observe(Notice(f"{swept} trials of runs that died are marked interrupted"))
+        for device in dict.fromkeys(task.device for task in tasks):
+            with self._bench(device) as (bench, hello):
+                for task in tasks:
+                    if task.device == device:
+                        self._attempt(task, bench, hello)
+        if Phase.TRANSFER in self.study.phases:
+            self._transfer(tasks)
+
+    @contextlib.contextmanager
+    def _bench(self, device: str) -> Iterator[tuple[Bench, Hello]]:
+        executor = open_executor(device, self.study.limits, log_dir=self.logs)
+        pool: CompilePool | None = None
+        try:
+            hello = executor.start()
+            if capabilities_of(device).compiles:
+                workers = self.compile_workers or max(1, (os.cpu_count() or 2) - 2)
+                pool = CompilePool(workers, self.study.limits, log_dir=self.logs)
+            bench = Bench(
+                store=self.store,
+                run_id=self.run_id,
+                executor=executor,
+                device_uuid=hello.device.uuid,
+                observe=self.observe,
+                pool=pool,
+            )
+            yield bench, hello
+        finally:
+            if pool is not None:
+                pool.close()
+            executor.close()
+
+    def _open(self, task: Task, hello: Hello) -> OpenContext:
+        return open_context(
+            task,
+            self.study.protocol,
+            hello,
+            self.store,
+            root=self.root,
+            observe=self.observe,
+        )
+
+    def _attempt(self, task: Task, bench: Bench, hello: Hello) -> None:
+        """Run the screening and playoff of a task; a fault of its kernel is noted, not raised."""
+        try:
+            opened = self._open(task, hello)
+            if Phase.SCREEN in self.study.phases:
+                Screening(
+                    bench=bench,
+                    opened=opened,
+                    sampler=_create_sampler(task),
+                    budget=self.study.budget,
+                ).run()
+            if Phase.PLAYOFF in self.study.phases:
+                self.picks.append(Playoff(bench, opened).run())
+        except (TuningError, UsageError) as error:
+            self._note_failure(task, error)
+
+    def _transfer(self, tasks: Sequence[Task]) -> None:
+        """Run the winners everywhere, then judge again where one of them may have won."""
+        for device in dict.fromkeys(task.device for task in tasks):
+            with self._bench(device) as (bench, hello):
+                for task in _distinct(tasks, device):
+                    try:
+                        opened = self._open(task, hello)
+                        transfer(bench, opened, foreign_winners(opened, self.picks))
+                        if Phase.PLAYOFF in self.study.phases:
+                            self._replace(Playoff(bench, opened).run())
+                    except (TuningError, UsageError) as error:
+                        self._note_failure(task, error)
+
+    def _replace(self, pick: Pick) -> None:
+        self.picks = [p for p in self.picks if p.context.id != pick.context.id] + [pick]
+
+    def _note_failure(self, task: Task, error: AutotuneLabError) -> None:
+        failed = ContextFailed(f"{task.kernel} {task.problem} on {task.device}", error)
+        self.failures.append(failed)
+        self.observe(failed)
+
+
+def _distinct(tasks: Sequence[Task], device: str) -> list[Task]:
+    """One task for each kernel and problem on a device, whatever its samplers and seeds."""
+    cells = {(task.kernel, task.problem.id): task for task in tasks if task.device == device}
+    return list(cells.values())
+
+
+def _create_sampler(task: Task) -> Sampler:
+    module = plugins.load("samplers", task.sampler)
+    sampler: Sampler = module.create(task.seed)
+    return sampler

@@ -1,0 +1,99 @@
+"""What a study declares: kernels, problems, devices, samplers, seeds, a budget, phases."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autotune_lab.definitions import Problem
+from autotune_lab.errors import DefinitionError
+from autotune_lab.records import Limits, Phase, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """When the screening of one context stops; whichever comes first, None for no bound.
+
+    Attributes:
+        trials: distinct configs in the store for the context, earlier runs of the study included.
+        seconds: wall clock of this run's screening.
+        equal_failures: stop when so many configs in a row fail with the same state and reason.
+    """
+
+    trials: int | None = None
+    seconds: float | None = None
+    equal_failures: int = 20
+
+    def __post_init__(self) -> None:
+        if self.trials is not None and self.trials < 1:
+            raise DefinitionError("budget", [f"trials is {self.trials}; use 1 or more"])
+        if self.seconds is not None and self.seconds <= 0:
+            raise DefinitionError("budget", [f"seconds is {self.seconds}; use more than 0"])
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One cell of a study: one kernel and problem on one device, searched by one sampler."""
+
+    kernel: str
+    problem: Problem
+    device: str
+    sampler: str
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A scripted tuning study, declared by one module-level ``study = Study(...)``.
+
+    Attributes:
+        name: the study's name in the store; the file's stem when run by ``autotune-lab run``.
+        kernels: catalog names or ``path/file.py[:attr]``.
+        problems: kernel -> problems; a kernel that is not named takes its definition's own.
+        devices: device specs, ``cuda:0``, ``cuda:0@64sm``, ``replay@nvidia-h200``, ``auto``.
+        samplers, seeds: each combination is searched on its own; all feed one store.
+        phases: ``SCREEN`` finds leaders, ``PLAYOFF`` picks the winner, ``TRANSFER`` runs each
+            device's and problem's winner in the other contexts of its kernel.
+    """
+
+    kernels: Sequence[str]
+    name: str = "study"
+    problems: Mapping[str, Sequence[Problem]] = field(default_factory=dict)
+    devices: Sequence[str] = ("auto",)
+    samplers: Sequence[str] = ("tpe",)
+    seeds: Sequence[int] = (0,)
+    budget: Budget = Budget(trials=200)
+    protocol: Protocol = Protocol()
+    limits: Limits = Limits()
+    phases: Sequence[Phase] = (Phase.SCREEN, Phase.PLAYOFF)
+
+    def __post_init__(self) -> None:
+        faults = [
+            f"{name} is empty"
+            for name in ("kernels", "devices", "samplers", "seeds", "phases")
+            if not getattr(self, name)
+        ]
+        faults += [
+            f"problems names {kernel!r}, which is not in kernels"
+            for kernel in self.problems
+            if kernel not in self.kernels
+        ]
+        if faults:
+            raise DefinitionError(f"study {self.name!r}", faults)
+
+    def tasks(self, declared: Mapping[str, Sequence[Problem]]) -> Iterator[Task]:
+        """Yield the study's cells, device by device, so that each device is opened once.
+
+        Args:
+            declared: the problems that each kernel's definition names.
+        """
+        for device in self.devices:
+            for kernel in self.kernels:
+                for problem in self.problems.get(kernel) or declared[kernel]:
+                    for sampler in self.samplers:
+                        for seed in self.seeds:
+                            yield Task(kernel, problem, device, sampler, seed)
+
+    def run(self, *, store_url: str | None = None) -> None:
+        """Run the study as ``autotune-lab run`` would, with plain lines on standard error."""
+        from autotune_lab.tuning.running import run_study_here
+
+        run_study_here(self, store_url=store_url)
