@@ -38,3 +38,16 @@ def matrix(problem, device, generator):
 def nbytes(problem):
     """Return the bytes of the problem's (M, N) matrix."""
     return problem.M * problem.N * problem.itemsize
+
+
+def empty_strided_like(tensor):
+    """Return an uninitialised tensor of the same shape, dtype, device and strides."""
+    return torch.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+    )
+
+
+def contiguous_last(*matrices):
+    """Return the matrices with their axes swapped if the first one is contiguous along columns."""
+    stride_m, stride_n = matrices[0].stride()
+    return tuple(m.t() for m in matrices) if stride_m < stride_n else matrices
