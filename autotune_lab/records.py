@@ -449,11 +449,11 @@ class Trial:
 
     @property
     def screen_ms(self) -> float | None:
-        """Median of the first screening measurement; None for anything but a correct run."""
+        """Median of the first measurement outside a playoff; None for anything but a correct run."""
         if self.state is not TrialState.OK:
             return None
         for measurement in self.measurements:
-            if measurement.phase is Phase.SCREEN:
+            if measurement.phase is not Phase.PLAYOFF:
                 return measurement.median_ms
         return None
 

@@ -3,9 +3,9 @@
     python benchmarks/record.py --out autotune_lab/recordings/nvidia-h200.jsonl.gz
 
 Tunes matmul on five problems, row_softmax and vector_add on three each, exhaustively and without
-giving slow configs up, then the three smaller matmul problems on 64 and 32 SMs of the same card, runs
-every winner in the other contexts of its kernel, and writes one compact file. An interrupted run goes
-on where it stopped.
+giving slow configs up, then the three smaller matmul problems on 64 and 32 SMs of the same card,
+runs every winner in the other contexts of its kernel, and writes one compact file. An interrupted
+run goes on where it stopped.
 """
 
 import argparse

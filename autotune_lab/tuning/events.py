@@ -32,7 +32,7 @@ class TrialFinished:
 
 @dataclass(frozen=True, slots=True)
 class ScreeningEnded:
-    """Screening of a context ended, and why (``space exhausted``, ``time budget spent``, ...)."""
+    """Screening of a context ended, and why (``space exhausted``, ``trial budget spent``)."""
 
     context: Context
     reason: str
