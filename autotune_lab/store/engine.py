@@ -1,0 +1,180 @@
+"""Connections to a store: the one place that knows what SQLite and PostgreSQL need differently.
+
+Every SQLite connection waits up to 30 s for a lock, checks foreign keys, and takes its write lock at
+the start of a writing transaction, so that a writer waits instead of failing half-way.
+"""
+
+import logging
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import NullPool, StaticPool
+
+from autotune_lab.errors import StoreBusy, StoreDamaged, StoreError
+from autotune_lab.store.location import NETWORK_FILE_SYSTEMS, Location, file_system
+
+BUSY_TIMEOUT_S = 30.0
+_WRITER = "autotune_lab_writer"
+# Any constant will do as long as nothing else in the database uses it; this one spells "ATLB".
+_SCHEMA_LOCK = 0x41544C42
+
+_log = logging.getLogger(__name__)
+
+
+def connect(location: Location) -> Engine:
+    """Return an engine that reads and writes; nothing is connected yet."""
+    if not location.is_sqlite:
+        return create_engine(location.url, pool_pre_ping=True)
+    engine = create_engine(
+        location.url,
+        poolclass=StaticPool if location.is_memory else None,
+        connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
+    )
+    wal = location.path is not None and _takes_wal(location)
+    event.listen(engine, "connect", lambda connection, _: _prepare(connection, wal=wal))
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def connect_untouched(location: Location, *, immutable: bool = False) -> Engine:
+    """Return an engine that can't change the store; ``immutable`` also needs no lock or log file."""
+    if not location.is_sqlite or location.path is None:
+        return connect(location)
+    mode = "mode=ro&immutable=1" if immutable else "mode=ro"
+    uri = f"{location.path.absolute().as_uri()}?{mode}"
+    engine = create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(
+            uri, uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False, isolation_level=None
+        ),
+        poolclass=NullPool,
+    )
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+@contextmanager
+def reading(engine: Engine, location: Location) -> Iterator[Connection]:
+    """Open a transaction that sees one state of the store and never blocks a writer."""
+    with named_errors(location), engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine, location: Location) -> Iterator[Connection]:
+    """Open a transaction that is committed at the end, or rolled back as a whole."""
+    with (
+        named_errors(location),
+        engine.connect().execution_options(**{_WRITER: True}) as connection,
+    ):
+        with connection.begin():
+            yield connection
+
+
+def lock_schema(connection: Connection) -> None:
+    """Hold off others that would create or migrate the schema until this transaction ends."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SCHEMA_LOCK})
+
+
+@contextmanager
+def named_errors(location: Location) -> Iterator[None]:
+    """Turn what the database raises into one line that names the store and the way out."""
+    try:
+        yield
+    except OperationalError as error:
+        raise _operational(location, error) from error
+    except DBAPIError as error:
+        if location.is_sqlite and isinstance(error.orig, sqlite3.DatabaseError):
+            if not isinstance(error.orig, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+                raise _damaged(location, error) from error
+        raise
+    except SQLAlchemyError as error:
+        raise StoreError(f"{location.display}: {_first_line(error)}") from error
+
+
+def _operational(location: Location, error: OperationalError) -> StoreError:
+    cause = _first_line(error.orig or error)
+    where = location.display
+    if "locked" in cause:
+        return StoreBusy(
+            f"{where}: another process held it for over {BUSY_TIMEOUT_S:.0f} s; "
+            "see who with: autotune-lab studies"
+        )
+    if "disk is full" in cause:
+        return StoreError(
+            f"{where}: the disk is full; what was stored before is safe, free some space"
+        )
+    if "readonly" in cause:
+        return StoreError(f"{where}: is read-only; copy it or choose another with --store")
+    if "unable to open" in cause:
+        return StoreError(
+            f"{where}: can't be opened; check that its folder exists and takes writes"
+        )
+    if "malformed" in cause or "no such table" in cause:
+        return _damaged(location, error)
+    return StoreError(f"{where}: {cause}")
+
+
+def _damaged(location: Location, error: DBAPIError) -> StoreDamaged:
+    return StoreDamaged(
+        f"{location.display}: is damaged ({_first_line(error.orig or error)}); "
+        "restore it from a copy, or save what is left with: sqlite3 FILE .recover"
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _takes_wal(location: Location) -> bool:
+    assert location.path is not None
+    kind = file_system(location.path)
+    if kind in NETWORK_FILE_SYSTEMS:
+        _log.warning(
+            "%s: is on a network file system (%s), so it is opened without a write-ahead log; "
+            "keep it on a local disk, or use PostgreSQL when several machines write",
+            location.display,
+            kind,
+        )
+        return False
+    return True
+
+
+def _prepare(connection: Any, *, wal: bool) -> None:
+    """Set what SQLite keeps per connection."""
+    # The driver must not open transactions by itself: `_begin` does, with the lock that is needed.
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    if wal:
+        _set_journal(connection, "wal")
+        # In WAL mode this survives any death of the process; only a power cut may cost the last
+        # commits, never the file (sqlite.org/pragma.html#pragma_synchronous).
+        connection.execute("PRAGMA synchronous = NORMAL")
+    else:
+        _set_journal(connection, "delete")
+
+
+def _set_journal(connection: Any, mode: str) -> None:
+    """Switch the journal; the switch ignores the busy time-out, so eight openers at once retry."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] in (mode, "memory"):
+                return
+            connection.execute(f"PRAGMA journal_mode = {mode}")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.001)
+
+
+def _begin(connection: Connection) -> None:
+    is_writer = connection.get_execution_options().get(_WRITER, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")

@@ -1,0 +1,360 @@
+"""Records to rows and back; the only place that knows how a value lies in a column.
+
+Whatever library a number comes from, it is a plain int or float here: SQLite would store an
+``np.int64`` as a blob that no query finds.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from autotune_lab import codec
+from autotune_lab.definitions import Problem
+from autotune_lab.errors import StoreDamaged
+from autotune_lab.records import (
+    Context,
+    DeviceModel,
+    Environment,
+    KernelIdentity,
+    Measurement,
+    Numerics,
+    Outcome,
+    Phase,
+    Pick,
+    Protocol,
+    Resources,
+    Source,
+    SpaceSnapshot,
+    Telemetry,
+    Trial,
+    TrialState,
+)
+from autotune_lab.spaces.config import Config
+from autotune_lab.spaces.values import canonical
+from autotune_lab.store.samples import pack, unpack
+
+Row = Mapping[str, Any]
+Values = dict[str, Any]
+
+
+def integer(value: Any) -> int | None:
+    """Return a plain int, or None."""
+    return None if value is None else int(value)
+
+
+def number(value: Any) -> float | None:
+    """Return a plain finite float; None for None and for what is not finite."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def join(words: Iterable[str]) -> str:
+    """Write flags or reasons as one text, in their order."""
+    return ",".join(words)
+
+
+def split(text: str) -> tuple[str, ...]:
+    """Read what ``join`` wrote."""
+    return tuple(text.split(",")) if text else ()
+
+
+def kernel_values(kernel: KernelIdentity) -> Values:
+    """Return the row of a kernel."""
+    return {
+        "id": kernel.id,
+        "name": kernel.name,
+        "code_hash": kernel.code_hash,
+        "reference_hash": kernel.reference_hash,
+        "reference": kernel.reference,
+    }
+
+
+def model_values(model: DeviceModel) -> Values:
+    """Return the row of a device model."""
+    return {
+        "id": model.id,
+        "slug": model.slug,
+        "name": model.name,
+        "architecture": model.architecture,
+        "sm_count": int(model.sm_count),
+        "partition": model.partition,
+        "record": codec.to_json(model),
+    }
+
+
+def environment_values(environment: Environment) -> Values:
+    """Return the row of an environment."""
+    return {
+        "id": environment.id,
+        "driver": environment.driver,
+        "triton": environment.triton,
+        "record": codec.to_json(environment),
+    }
+
+
+def protocol_values(protocol: Protocol) -> Values:
+    """Return the row of a protocol."""
+    return {"id": protocol.id, "record": codec.to_json(protocol)}
+
+
+def problem_values(problem: Problem) -> Values:
+    """Return the row of a problem; its fields keep their order."""
+    record = json.dumps(codec.to_plain(problem), separators=(",", ":"), allow_nan=False)
+    return {"id": problem.id, "label": str(problem), "record": record}
+
+
+def context_of(row: Row) -> Context:
+    """Rebuild a context from a row of ``query.CONTEXT_COLUMNS``.
+
+    Raises:
+        StoreDamaged: a column does not hold what it should.
+    """
+    try:
+        return Context(
+            kernel=KernelIdentity(
+                name=row["kernel"],
+                code_hash=row["code_hash"],
+                reference_hash=row["reference_hash"],
+                reference=row["reference"],
+            ),
+            problem=codec.from_json(Problem, row["problem_record"]),
+            model=codec.from_json(DeviceModel, row["model_record"]),
+            environment=codec.from_json(Environment, row["environment_record"]),
+            protocol=codec.from_json(Protocol, row["protocol_record"]),
+            source=Source(row["source"]),
+        )
+    except ValueError as error:
+        raise StoreDamaged(f"context {row['context_id']}: can't be read: {error}") from error
+
+
+def snapshot_of(text: str) -> SpaceSnapshot:
+    """Rebuild a space's snapshot; tuples among the values become tuples again."""
+    space = codec.from_json(SpaceSnapshot, text)
+    values = {
+        name: tuple(canonical(value, where=f"parameter {name}") for value in choices)
+        for name, choices in space.parameters.items()
+    }
+    return replace(space, parameters=values)
+
+
+def outcome_values(outcome: Outcome) -> Values:
+    """Return the columns of a trial that its outcome decides; times only where it is ``ok``."""
+    timed = outcome.measurement if outcome.state is TrialState.OK else None
+    return {
+        "state": outcome.state.value,
+        "reason": outcome.reason,
+        "detail": outcome.detail,
+        "raw_time": outcome.raw_time,
+        "launches": int(outcome.launches),
+        "elapsed_ms": number(outcome.elapsed_ms),
+        **_time_values(timed),
+        **_resource_values(outcome.resources),
+        **_numeric_values(outcome.numerics),
+    }
+
+
+def trial_values(trial: Trial) -> Values:
+    """Return the columns of a finished trial, its measurements aside.
+
+    Its time is that of its first screening; of whatever came first where it was never screened.
+    """
+    screens = [m for m in trial.measurements if m.phase is Phase.SCREEN] or trial.measurements
+    timed = screens[0] if screens and trial.state is TrialState.OK else None
+    return {
+        "context_id": trial.context_id,
+        "config_id": trial.config.id,
+        "config": trial.config.to_json(),
+        "number": int(trial.number),
+        "attempt": int(trial.attempt),
+        "state": trial.state.value,
+        "reason": trial.reason,
+        "detail": trial.detail,
+        "raw_time": trial.raw_time,
+        "launches": int(trial.launches),
+        "started_at": trial.started_at,
+        "finished_at": trial.finished_at,
+        "device_uuid": trial.device_uuid,
+        **_time_values(timed),
+        **_resource_values(trial.resources),
+        **_numeric_values(trial.numerics),
+    }
+
+
+def measurement_values(trial_id: int, measurement: Measurement) -> Values:
+    """Return the row of a measurement."""
+    telemetry = measurement.telemetry
+    return {
+        "trial_id": int(trial_id),
+        "phase": measurement.phase.value,
+        "round": int(measurement.round),
+        "median_ms": float(measurement.median_ms),
+        "low_ms": number(measurement.low_ms),
+        "high_ms": number(measurement.high_ms),
+        "samples": len(measurement.samples_ms),
+        "raw": pack(measurement.samples_ms),
+        "flags": join(measurement.flags),
+        "is_eligible": measurement.is_eligible,
+        "seed": int(measurement.seed),
+        "taken_at": measurement.taken_at,
+        "sm_clock_mhz": integer(telemetry.sm_clock_mhz),
+        "memory_clock_mhz": integer(telemetry.memory_clock_mhz),
+        "power_w": number(telemetry.power_w),
+        "temperature_c": integer(telemetry.temperature_c),
+        "throttle_reasons": join(telemetry.throttle_reasons),
+        "other_processes": int(telemetry.other_processes),
+    }
+
+
+def measurement_of(row: Row) -> Measurement:
+    """Rebuild a measurement.
+
+    Raises:
+        StoreDamaged: its samples can't be read.
+    """
+    try:
+        samples = unpack(row["raw"])
+    except ValueError as error:
+        raise StoreDamaged(f"measurement of trial {row['trial_id']}: {error}") from error
+    return Measurement(
+        phase=Phase(row["phase"]),
+        samples_ms=samples,
+        median_ms=row["median_ms"],
+        low_ms=row["low_ms"],
+        high_ms=row["high_ms"],
+        round=row["round"],
+        flags=split(row["flags"]),
+        seed=row["seed"],
+        taken_at=row["taken_at"],
+        telemetry=Telemetry(
+            sm_clock_mhz=row["sm_clock_mhz"],
+            memory_clock_mhz=row["memory_clock_mhz"],
+            power_w=row["power_w"],
+            temperature_c=row["temperature_c"],
+            throttle_reasons=split(row["throttle_reasons"]),
+            other_processes=row["other_processes"],
+        ),
+    )
+
+
+def trial_of(row: Row, measurements: Iterable[Measurement]) -> Trial:
+    """Rebuild a trial with its measurements."""
+    resources = Resources(
+        shared_bytes=row["shared_bytes"],
+        registers=row["registers"],
+        spill_bytes=row["spill_bytes"],
+        stack_bytes=row["stack_bytes"],
+        threads=row["threads"],
+        num_ctas=row["num_ctas"],
+        launches=row["kernel_launches"],
+        compile_ms=row["compile_ms"],
+    )
+    numerics = Numerics(
+        max_absolute_error=row["max_absolute_error"],
+        max_relative_error=row["max_relative_error"],
+        tolerance=row["tolerance"],
+        output_rms=row["output_rms"],
+    )
+    return Trial(
+        context_id=row["context_id"],
+        config=config_of(row["config"]),
+        state=TrialState(row["state"]),
+        number=row["number"],
+        attempt=row["attempt"],
+        reason=row["reason"],
+        detail=row["detail"],
+        raw_time=row["raw_time"],
+        launches=row["launches"],
+        resources=None if resources == Resources() else resources,
+        numerics=None if numerics == Numerics() else numerics,
+        measurements=tuple(measurements),
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        device_uuid=row["device_uuid"],
+        id=row["id"],
+    )
+
+
+def config_of(text: str) -> Config:
+    """Rebuild a config.
+
+    Raises:
+        StoreDamaged: the text is not a config.
+    """
+    try:
+        return Config.from_plain(json.loads(text))
+    except ValueError as error:
+        raise StoreDamaged(f"config {text[:80]!r}: can't be read: {error}") from error
+
+
+def pick_values(pick: Pick) -> Values:
+    """Return the row of a pick; its context is a key, everything else is also in the evidence."""
+    evidence = codec.to_plain(pick)
+    del evidence["context"]
+    return {
+        "context_id": pick.context.id,
+        "config_id": pick.config.id,
+        "median_ms": float(pick.median_ms),
+        "rounds": int(pick.rounds),
+        "picked_at": pick.picked_at,
+        "evidence": codec.to_json(evidence),
+    }
+
+
+def pick_of(evidence: str, context: Context) -> Pick:
+    """Rebuild a pick.
+
+    Raises:
+        StoreDamaged: the evidence can't be read.
+    """
+    try:
+        plain = json.loads(evidence)
+        return codec.from_plain(Pick, {**plain, "context": codec.to_plain(context)})
+    except ValueError as error:
+        raise StoreDamaged(f"pick in context {context.id}: can't be read: {error}") from error
+
+
+def _time_values(measurement: Measurement | None) -> Values:
+    if measurement is None:
+        return {
+            "time_ms": None,
+            "low_ms": None,
+            "high_ms": None,
+            "samples": 0,
+            "flags": "",
+            "is_eligible": False,
+        }
+    return {
+        "time_ms": float(measurement.median_ms),
+        "low_ms": number(measurement.low_ms),
+        "high_ms": number(measurement.high_ms),
+        "samples": len(measurement.samples_ms),
+        "flags": join(measurement.flags),
+        "is_eligible": measurement.is_eligible,
+    }
+
+
+def _resource_values(resources: Resources | None) -> Values:
+    found = resources or Resources()
+    return {
+        "shared_bytes": integer(found.shared_bytes),
+        "registers": integer(found.registers),
+        "spill_bytes": integer(found.spill_bytes),
+        "stack_bytes": integer(found.stack_bytes),
+        "threads": integer(found.threads),
+        "num_ctas": integer(found.num_ctas),
+        "kernel_launches": integer(found.launches),
+        "compile_ms": number(found.compile_ms),
+    }
+
+
+def _numeric_values(numerics: Numerics | None) -> Values:
+    found = numerics or Numerics()
+    return {
+        "max_absolute_error": number(found.max_absolute_error),
+        "max_relative_error": number(found.max_relative_error),
+        "tolerance": number(found.tolerance),
+        "output_rms": number(found.output_rms),
+    }

@@ -1,0 +1,177 @@
+"""Trials in the store: claimed before they run, finished once, never changed after that."""
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from autotune_lab.errors import StoreError, UsageError
+from autotune_lab.records import Measurement, Outcome, Trial, TrialState
+from autotune_lab.spaces.config import Config
+from autotune_lab.store import plausible, rows
+from autotune_lab.store.liveness import moment
+from autotune_lab.store.schema import MeasurementRow, TrialRow
+
+_INTERRUPTED = TrialState.INTERRUPTED.value
+_UNFINISHED = (TrialState.RUNNING.value, _INTERRUPTED)
+_LIVE = TrialRow.state != _INTERRUPTED
+_BATCH = 500
+
+_log = logging.getLogger(__name__)
+
+
+def claim(
+    connection: Connection, run_id: int, context_id: str, config: Config, number: int, now: datetime
+) -> int | None:
+    """Insert a running trial; None when another live trial has this config in this context."""
+    same = (TrialRow.context_id == context_id, TrialRow.config_id == config.id)
+    attempt = select(func.count() + 1).where(*same).scalar_subquery()
+    values = {
+        "run_id": run_id,
+        "context_id": context_id,
+        "config_id": config.id,
+        "config": config.to_json(),
+        "number": int(number),
+        "attempt": attempt,
+        "state": TrialState.RUNNING.value,
+        "started_at": moment(now),
+    }
+    try:
+        with connection.begin_nested():
+            return int(connection.execute(insert(TrialRow).values(values)).inserted_primary_key[0])
+    except IntegrityError:
+        if connection.execute(select(TrialRow.id).where(*same, _LIVE)).first() is None:
+            raise
+        return None
+
+
+def finish(
+    connection: Connection, trial_id: int, outcome: Outcome, device_uuid: str, now: datetime
+) -> None:
+    """Turn a claimed trial into a finished one, with its measurement.
+
+    A trial that was swept meanwhile, because its run was long silent, is taken back unless another
+    run has measured the config since.
+
+    Raises:
+        StoreError: there is no such trial, or it is finished.
+    """
+    outcome = plausible.judged(outcome)
+    if outcome.state is TrialState.RUNNING:
+        raise UsageError(f"trial {trial_id}: 'running' is not an outcome")
+    values = {
+        **rows.outcome_values(outcome),
+        "finished_at": moment(now),
+        "device_uuid": device_uuid,
+    }
+    claimed = update(TrialRow).where(TrialRow.id == trial_id, TrialRow.state.in_(_UNFINISHED))
+    try:
+        with connection.begin_nested():
+            changed = connection.execute(claimed.values(values)).rowcount
+    except IntegrityError:
+        _log.warning("trial %d: another run measured its config meanwhile; not stored", trial_id)
+        return
+    if not changed:
+        state = connection.execute(select(TrialRow.state).where(TrialRow.id == trial_id)).scalar()
+        raise StoreError(
+            f"trial {trial_id}: is finished as {state} and never changes"
+            if state
+            else f"trial {trial_id}: is not in the store"
+        )
+    if outcome.measurement is not None:
+        _put_measurements(connection, [(trial_id, outcome.measurement)])
+
+
+def add_measurement(connection: Connection, trial_id: int, measurement: Measurement) -> None:
+    """Add a measurement to a trial that ran correctly.
+
+    Raises:
+        UsageError: one of its times is no time, or the trial did not run correctly.
+    """
+    if (bad := plausible.fault(measurement)) is not None:
+        raise UsageError(f"measurement of trial {trial_id}: {bad} is not a time in ms")
+    state = connection.execute(select(TrialRow.state).where(TrialRow.id == trial_id)).scalar()
+    if state not in (TrialState.OK, TrialState.PRUNED):
+        raise UsageError(
+            f"measurement of trial {trial_id}: the trial is {state or 'not in the store'}, not ok"
+        )
+    _put_measurements(connection, [(trial_id, measurement)])
+
+
+def record(
+    connection: Connection, context_id: str, trials: Sequence[Trial], run_id: int | None
+) -> list[int | None]:
+    """Insert finished trials as they are; None for each whose config has a live trial already.
+
+    Raises:
+        UsageError: a trial is of another context, or is still running.
+    """
+    for trial in trials:
+        if trial.context_id != context_id or trial.state is TrialState.RUNNING:
+            raise UsageError(
+                f"trial {trial.number} ({trial.state}) of context {trial.context_id} "
+                f"can't be recorded in context {context_id}"
+            )
+    ids: list[int | None] = []
+    for start in range(0, len(trials), _BATCH):
+        ids += _record_batch(connection, context_id, trials[start : start + _BATCH], run_id)
+    return ids
+
+
+def _record_batch(
+    connection: Connection, context_id: str, trials: Sequence[Trial], run_id: int | None
+) -> list[int | None]:
+    configs = [trial.config.id for trial in trials]
+    live = (TrialRow.context_id == context_id, TrialRow.config_id.in_(configs), _LIVE)
+    taken = set(connection.execute(select(TrialRow.config_id).where(*live)).scalars())
+    fresh: list[int] = []
+    for position, trial in enumerate(trials):
+        if trial.state is TrialState.INTERRUPTED:
+            fresh.append(position)
+        elif trial.config.id not in taken:
+            taken.add(trial.config.id)
+            fresh.append(position)
+    ids: list[int | None] = [None] * len(trials)
+    if not fresh:
+        return ids
+    judged = [plausible.judged_trial(trials[position]) for position in fresh]
+    inserted = connection.execute(
+        insert(TrialRow).returning(TrialRow.id, sort_by_parameter_order=True),
+        [{**rows.trial_values(trial), "run_id": run_id} for trial in judged],
+    ).scalars()
+    measured: list[tuple[int, Measurement]] = []
+    for position, trial, trial_id in zip(fresh, judged, inserted, strict=True):
+        ids[position] = trial_id
+        measured += [(trial_id, measurement) for measurement in trial.measurements]
+    _put_measurements(connection, measured)
+    return ids
+
+
+def load(
+    connection: Connection, context_id: str, states: Collection[TrialState] | None
+) -> Iterator[Trial]:
+    """Read a context's trials in the order they were claimed, with their measurements."""
+    chosen = [TrialRow.context_id == context_id]
+    if states is not None:
+        chosen.append(TrialRow.state.in_([state.value for state in states]))
+    measurements: dict[int, list[Measurement]] = {}
+    taken = (
+        select(MeasurementRow.__table__)
+        .join(TrialRow, TrialRow.id == MeasurementRow.trial_id)
+        .where(*chosen)
+        .order_by(MeasurementRow.id)
+    )
+    for row in connection.execute(taken).mappings():
+        measurements.setdefault(row["trial_id"], []).append(rows.measurement_of(row))
+    found = select(TrialRow.__table__).where(*chosen).order_by(TrialRow.id)
+    for row in connection.execute(found).mappings():
+        yield rows.trial_of(row, measurements.get(row["id"], ()))
+
+
+def _put_measurements(connection: Connection, measured: Sequence[tuple[int, Measurement]]) -> None:
+    if measured:
+        values: list[dict[str, Any]] = [rows.measurement_values(i, m) for i, m in measured]
+        connection.execute(insert(MeasurementRow), values)

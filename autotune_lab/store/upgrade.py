@@ -1,0 +1,104 @@
+"""The schema of a store: which one it has, and how it comes to the one that this code reads.
+
+Migrations are Alembic's, shipped in ``migrations/``. A newer store is never touched, an older SQLite
+file is copied before it is changed, and eight processes may create one store at once.
+"""
+
+import logging
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, inspect, text
+
+from autotune_lab.errors import StoreDamaged, StoreError, StoreNeedsUpgrade, StoreTooNew
+from autotune_lab.store.engine import lock_schema, writing
+from autotune_lab.store.location import Location
+
+HEAD = "0001"
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+_log = logging.getLogger(__name__)
+
+
+def revision(connection: Connection, location: Location) -> str:
+    """Return the store's schema revision, ``""`` for an empty database.
+
+    Raises:
+        StoreTooNew: a newer lab wrote it.
+        StoreDamaged: it is a database, but not a store.
+    """
+    tables = set(inspect(connection).get_table_names())
+    if not tables:
+        return ""
+    found = None
+    if "alembic_version" in tables and "trials" in tables:
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if found is None:
+        raise StoreDamaged(
+            f"{location.display}: is a database but not a store of autotune_lab; "
+            "it was left as it is, name another with --store"
+        )
+    if found > HEAD:
+        raise StoreTooNew(
+            f"{location.display}: has schema {found}, this version of the lab reads up to {HEAD}; "
+            "it was left as it is, upgrade autotune-lab to use it"
+        )
+    return str(found)
+
+
+def bring_to_head(engine: Engine, location: Location) -> None:
+    """Create or migrate the schema; whoever comes second finds it done.
+
+    Raises:
+        StoreError: the copy of an older store can't be written.
+    """
+    with writing(engine, location) as connection:
+        lock_schema(connection)
+        found = revision(connection, location)
+        if found == HEAD:
+            return
+        if found and location.path is not None:
+            copy = backup(location.path, found)
+            _log.warning("%s: migrated to schema %s; a copy is in %s", location.display, HEAD, copy)
+        _migrate(connection)
+
+
+def refuse_older(location: Location, found: str) -> StoreNeedsUpgrade:
+    """Return the error for a store that is older and may not be changed unasked."""
+    return StoreNeedsUpgrade(
+        f"{location.display}: has schema {found}, this version of the lab needs {HEAD}; "
+        "keep a copy, then run: autotune-lab store upgrade"
+    )
+
+
+def backup(path: Path, found: str) -> Path:
+    """Copy an SQLite store beside itself, its log included, and return the copy's path.
+
+    Raises:
+        StoreError: the copy can't be written; the store is untouched.
+    """
+    copy = path.with_name(f"{path.stem}.schema-{found}{path.suffix}")
+    number = 1
+    while copy.exists():
+        number += 1
+        copy = path.with_name(f"{path.stem}.schema-{found}-{number}{path.suffix}")
+    try:
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+    except sqlite3.Error as error:
+        copy.unlink(missing_ok=True)
+        raise StoreError(f"{copy}: can't be written before an upgrade: {error}") from error
+    return copy
+
+
+def _migrate(connection: Connection) -> None:
+    """Run Alembic in the open transaction, so that a failed migration leaves nothing behind."""
+    # Imported here: it takes 0.2 s, and only a new or an old store needs it.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
