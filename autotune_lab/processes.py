@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from autotune_lab.errors import WorkerLost
+from autotune_lab import errors
 
 Message = dict[str, Any]
 Handler = Callable[[Message, Callable[[int], None]], Message]
@@ -151,7 +151,11 @@ class Child:
         process.write(message)
 
     def poll(self) -> Message | Lost | None:
-        """Return the reply or the loss of the message in flight; None while there is neither."""
+        """Return the reply or the loss of the message in flight; None while there is neither.
+
+        Raises:
+            AutotuneLabError: of the class that the child's handler raised.
+        """
         job, process = self._job, self._process
         if job is None or process is None:
             return None
@@ -165,8 +169,7 @@ class Child:
                     return self._lose("timeout")
                 else:
                     self._job = None
-                    reply: Message = frame["reply"]
-                    return reply
+                    return _reply(frame)
         except (ValueError, KeyError, TypeError):
             return self._lose("protocol")
         if process.at_end or process.has_ended():
@@ -176,7 +179,11 @@ class Child:
         return None
 
     def call(self, message: Message, timeout_s: float) -> Message | Lost:
-        """Send a message and wait for its reply or loss."""
+        """Send a message and wait for its reply or loss.
+
+        Raises:
+            AutotuneLabError: of the class that the child's handler raised.
+        """
         self.send(message, timeout_s)
         while (answer := self.poll()) is None:
             wait([self], timeout_s + self._start_s)
@@ -237,8 +244,9 @@ def serve(open_handler: Callable[[Sequence[str]], Handler]) -> None:
 
     Args:
         open_handler: called with the child's arguments once the process is tied to its parent;
-            makes the slow imports and returns ``handler(message, progress) -> reply``. An exception
-            ends the process.
+            makes the slow imports and returns ``handler(message, progress) -> reply``. Errors of
+            the lab, from it or from the handler, are raised in the parent; any other ends the
+            process.
     """
     requests, replies, counter, parent, bind = (int(text) for text in sys.argv[1:6])
     for descriptor in (requests, replies, counter):
@@ -252,14 +260,40 @@ def serve(open_handler: Callable[[Sequence[str]], Handler]) -> None:
     def report(count: int) -> None:
         shared[0] = count
 
-    handler = open_handler(sys.argv[6:])
+    try:
+        handler = open_handler(sys.argv[6:])
+    except errors.AutotuneLabError as error:
+        handler = _raising(error)
     _write_frame(replies, {"ready": True})
     while True:
         message = inbox.get()
         started = time.perf_counter()
-        reply = handler(message, report)
+        try:
+            answer: Message = {"reply": handler(message, report)}
+        except errors.AutotuneLabError as error:
+            answer = {"error": [type(error).__name__, str(error)]}
         elapsed_ms = (time.perf_counter() - started) * 1e3
-        _write_frame(replies, {"reply": reply, "elapsed_ms": elapsed_ms})
+        _write_frame(replies, {**answer, "elapsed_ms": elapsed_ms})
+
+
+def _raising(error: errors.AutotuneLabError) -> Handler:
+    def refuse(_message: Message, _progress: Callable[[int], None]) -> Message:
+        raise error
+
+    return refuse
+
+
+def _reply(frame: Message) -> Message:
+    """Return a frame's reply, or raise the error that it carries."""
+    if "error" in frame:
+        name, text = frame["error"]
+        kind = getattr(errors, name)
+        # A class with arguments of its own has them in its text already: raise its plain parent.
+        while "__init__" in vars(kind):
+            kind = kind.__base__
+        raise kind(text)
+    reply: Message = frame["reply"]
+    return reply
 
 
 @dataclass(slots=True)
@@ -365,7 +399,7 @@ class _Process:
         try:
             self._popen.wait(_END_S)
         except subprocess.TimeoutExpired as error:
-            raise WorkerLost(
+            raise errors.WorkerLost(
                 f"{name} (pid {self.pid}) still runs {_END_S:.0f} s after it was killed; "
                 "the driver holds it; free the device or restart the machine"
             ) from error

@@ -13,7 +13,7 @@ from autotune_lab import errors
 from autotune_lab.codec import from_plain, to_plain
 from autotune_lab.execution.lock import DeviceLock
 from autotune_lab.execution.visible import Assignment, assign, same_uuid
-from autotune_lab.processes import Child, Lost, Message
+from autotune_lab.processes import Child, Lost
 from autotune_lab.records import RUN_LOSSES, Hello, Limits, MeasureJob, Outcome, Source
 
 _HELLO_S = 120.0
@@ -115,7 +115,7 @@ class ProcessExecutor:
             if answer.before_ready:
                 raise _lost_at_start(self._child, answer)
             return Outcome.of_loss(answer, RUN_LOSSES)
-        outcome = from_plain(Outcome, _unwrap(answer)["outcome"])
+        outcome = from_plain(Outcome, answer["outcome"])
         if outcome.retire or self._jobs >= self._recycle_after:
             self._child.kill()
             self._jobs = 0
@@ -136,7 +136,7 @@ class ProcessExecutor:
         answer = self._child.call({"hello": True}, _HELLO_S)
         if isinstance(answer, Lost):
             raise _lost_at_start(self._child, answer)
-        return from_plain(Hello, _unwrap(answer)["hello"])
+        return from_plain(Hello, answer["hello"])
 
 
 def _check_uuid(asked: str, found: str) -> None:
@@ -149,14 +149,3 @@ def _check_uuid(asked: str, found: str) -> None:
 def _lost_at_start(child: Child, lost: Lost) -> errors.WorkerLost:
     last = lost.log_tail.splitlines()[-1:] or ["it wrote nothing"]
     return errors.WorkerLost(f"{child.name} can't be started: it {lost}; {last[0]}")
-
-
-def _unwrap(answer: Message) -> Message:
-    """Return an answer, or raise the error that it carries."""
-    if "error" not in answer:
-        return answer
-    kind = getattr(errors, answer["error"]["class"])
-    # A class with arguments of its own has them in its message already: raise its plain parent.
-    while "__init__" in vars(kind):
-        kind = kind.__base__
-    raise kind(answer["error"]["message"])
