@@ -40,7 +40,9 @@ def canonical(value: Any, *, where: str) -> Value:
         return str(value).removeprefix("torch.")
     if kind.__module__.startswith("triton.language") and kind.__name__ in ("dtype", "constexpr"):
         return canonical(getattr(value, "value", str(value)), where=where)
-    raise DefinitionError(where, [f"{value!r} is a {kind.__name__}; use int, float, str, bool, None or a tuple"])
+    raise DefinitionError(
+        where, [f"{value!r} is a {kind.__name__}; use int, float, str, bool, None or a tuple"]
+    )
 
 
 def to_json(value: Value) -> str:
