@@ -1,7 +1,7 @@
 """Connections to a store: the one place that knows what SQLite and PostgreSQL need differently.
 
-Every SQLite connection waits up to 30 s for a lock, checks foreign keys, and takes its write lock at
-the start of a writing transaction, so that a writer waits instead of failing half-way.
+Every SQLite connection waits up to 30 s for a lock, checks foreign keys, and takes its write lock
+at the start of a writing transaction, so that a writer waits instead of failing half-way.
 """
 
 import logging
@@ -42,7 +42,7 @@ def connect(location: Location) -> Engine:
 
 
 def connect_untouched(location: Location, *, immutable: bool = False) -> Engine:
-    """Return an engine that can't change the store; ``immutable`` also needs no lock or log file."""
+    """Return an engine that can't change the store; ``immutable`` needs no lock or log file."""
     if not location.is_sqlite or location.path is None:
         return connect(location)
     mode = "mode=ro&immutable=1" if immutable else "mode=ro"
@@ -71,9 +71,9 @@ def writing(engine: Engine, location: Location) -> Iterator[Connection]:
     with (
         named_errors(location),
         engine.connect().execution_options(**{_WRITER: True}) as connection,
+        connection.begin(),
     ):
-        with connection.begin():
-            yield connection
+        yield connection
 
 
 def lock_schema(connection: Connection) -> None:

@@ -45,7 +45,9 @@ Columns = dict[str, list[Any]]
 
 _PART = 20_000
 _DTYPES = {
-    **dict.fromkeys(("trial_id", "number", "attempt", "samples", "sm_count", "round", "runs"), "int64"),
+    **dict.fromkeys(
+        ("trial_id", "number", "attempt", "samples", "sm_count", "round", "runs"), "int64"
+    ),
     **dict.fromkeys(
         ("run_id", "shared_bytes", "registers", "spill_bytes", "threads", "sm_clock_mhz",
          "temperature_c"),
@@ -75,28 +77,29 @@ def trials(store: Store, query: Query) -> pd.DataFrame:
     configs: dict[str, Config] = {}
 
     def finish(columns: Columns) -> Columns:
+        """Decode the cells of one part."""
         pairs = zip(columns["config_id"], columns["config"], strict=True)
         columns["config"] = [
             configs.get(name) or configs.setdefault(name, rows.config_of(text))
             for name, text in pairs
         ]
         columns["flags"] = [rows.split(text) for text in columns["flags"]]
-        return columns | _spread(contexts, columns["context_id"])
+        return columns | _spread(known, columns["context_id"])
 
     with store.reading() as connection:
-        contexts = {
+        known = {
             row["context_id"]: _context_columns(row)
             for row in connection.execute(select_contexts(query)).mappings()
         }
-        chosen = _select_trials().where(*_of(query, list(contexts)))
+        chosen = _select_trials().where(*_of(query, list(known)))
         return _stream(connection, chosen.order_by(TrialRow.id), TRIAL_COLUMNS, finish)
 
 
 def measurements(store: Store, query: Query) -> pd.DataFrame:
     """Return one row a measurement, in the order taken; raw samples stay in the store.
 
-    Columns: ``MEASUREMENT_COLUMNS``; ``phase`` is ``screen``, ``playoff`` or ``transfer``, ``round``
-    counts playoff rounds, times are in ms.
+    Columns: ``MEASUREMENT_COLUMNS``; ``phase`` is ``screen``, ``playoff`` or ``transfer``,
+    ``round`` counts playoff rounds, times are in ms.
     """
 
     def finish(columns: Columns) -> Columns:
@@ -113,8 +116,8 @@ def measurements(store: Store, query: Query) -> pd.DataFrame:
 def contexts(store: Store, query: Query) -> pd.DataFrame:
     """Return one row a context, oldest first.
 
-    Columns: ``context_id``, ``CONTEXT_COLUMNS``, ``bytes`` and ``flops`` (the least work), ``space``
-    (``SpaceSnapshot``), ``copy_gbs``, ``matmul_tflops`` (dtype -> TFLOP/s), ``launch_floor_ms``,
+    Columns: ``context_id``, ``CONTEXT_COLUMNS``, ``bytes`` and ``flops`` (the least work),
+    ``space`` (``SpaceSnapshot``), ``copy_gbs``, ``matmul_tflops`` (dtype -> TFLOP/s), ``launch_floor_ms``,
     ``runs`` (how many measured it), and the records ``model``, ``environment``, ``protocol``.
     """
     counted = select(TrialRow.context_id, func.count(TrialRow.run_id.distinct()))
@@ -122,7 +125,7 @@ def contexts(store: Store, query: Query) -> pd.DataFrame:
         found = connection.execute(select_contexts(query)).mappings().all()
         ids = [row["context_id"] for row in found]
         chosen = counted.where(TrialRow.context_id.in_(ids)).group_by(TrialRow.context_id)
-        runs = {context_id: count for context_id, count in connection.execute(chosen)}
+        runs = dict(connection.execute(chosen).tuples().all())
     columns: Columns = {name: [] for name in ("context_id", *CONTEXT_COLUMNS, *FACT_COLUMNS)}
     for row in found:
         values = _context_columns(row) | _facts(row) | {"runs": runs.get(row["context_id"], 0)}
@@ -171,11 +174,11 @@ def _typed(values: list[Any]) -> Any:
 
 def _select_trials() -> Select[Any]:
     """Select what ``trials`` shows of a trial, context aside."""
-    named = {"trial_id": TrialRow.id, "study": func.coalesce(StudyRow.name, "")}
-    own = [name for name in TRIAL_COLUMNS if name not in (*named, *CONTEXT_COLUMNS)]
-    columns = [column.label(name) for name, column in named.items()]
+    named = (TrialRow.id.label("trial_id"), func.coalesce(StudyRow.name, "").label("study"))
+    elsewhere = ("trial_id", "study", *CONTEXT_COLUMNS)
+    own = [name for name in TRIAL_COLUMNS if name not in elsewhere]
     return (
-        select(*columns, *(getattr(TrialRow, name) for name in own))
+        select(*named, *(getattr(TrialRow, name) for name in own))
         .outerjoin(RunRow, RunRow.id == TrialRow.run_id)
         .outerjoin(StudyRow, StudyRow.id == RunRow.study_id)
     )
@@ -188,7 +191,7 @@ def _select_measurements() -> Select[Any]:
 
 
 def _of(query: Query, context_ids: list[str]) -> list[ColumnElement[bool]]:
-    conditions = [TrialRow.context_id.in_(context_ids)]
+    conditions: list[ColumnElement[bool]] = [TrialRow.context_id.in_(context_ids)]
     return [*conditions, query.in_study()] if query.study is not None else conditions
 
 
@@ -230,10 +233,10 @@ def _facts(row: rows.Row) -> dict[str, Any]:
     }
 
 
-def _spread(contexts: Mapping[str, dict[str, Any]], context_ids: Sequence[str]) -> Columns:
+def _spread(known: Mapping[str, dict[str, Any]], context_ids: Sequence[str]) -> Columns:
     """Repeat each context's columns for its trials."""
     return {
-        name: [contexts[context_id][name] for context_id in context_ids] for name in CONTEXT_COLUMNS
+        name: [known[context_id][name] for context_id in context_ids] for name in CONTEXT_COLUMNS
     }
 
 
@@ -248,7 +251,7 @@ def _column(name: str, values: list[Any]) -> Any:
     if kind == "object":
         return _objects(values)
     if kind == "Int64":
-        return pd.array(values, dtype=kind)
+        return pd.array(values, dtype="Int64")
     return np.array([np.nan if value is None else value for value in values], dtype=kind)
 
 

@@ -1,4 +1,4 @@
-"""Whether the process that owns a run is still there; how a dead run's trials are told from slow ones."""
+"""Whether the process that owns a run is still there: a dead run is told from a slow one."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Opens a store, or says in one line why not; decides whether it may be created, migrated, written."""
+"""Opens a store or says why not: whether it may be created, migrated, written."""
 
 from sqlalchemy import Engine
 

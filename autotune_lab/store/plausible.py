@@ -38,7 +38,7 @@ def fault(measurement: Measurement) -> str | None:
 
 
 def judged(outcome: Outcome) -> Outcome:
-    """Return the outcome as it may be stored: failures without numbers, bad times as ``bad_timing``."""
+    """Return the outcome as it may be stored: no failure has a number, no bad time is ``ok``."""
     if outcome.state not in _TIMED:
         return replace(outcome, measurement=None) if outcome.measurement else outcome
     measured = () if outcome.measurement is None else (outcome.measurement,)

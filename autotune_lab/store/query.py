@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
@@ -72,7 +73,7 @@ class Query:
         return TrialRow.run_id.in_(runs.where(StudyRow.name == self.study))
 
 
-def select_contexts(query: Query) -> Select[tuple[object, ...]]:
+def select_contexts(query: Query) -> Select[Any]:
     """Select the matching contexts with all that they are made of, oldest first."""
     return (
         select(
@@ -116,7 +117,7 @@ def select_contexts(query: Query) -> Select[tuple[object, ...]]:
     )
 
 
-def _newest_code() -> Select[tuple[str]]:
+def _newest_code() -> Select[Any]:
     """Select, for each kernel name, the version whose context was opened last."""
     kernel, context = KernelRow, ContextRow
     rank = (

@@ -6,9 +6,11 @@ Whatever library a number comes from, it is a plain int or float here: SQLite wo
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
+
+from sqlalchemy import RowMapping
 
 from autotune_lab import codec
 from autotune_lab.definitions import Problem
@@ -35,7 +37,7 @@ from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.values import canonical
 from autotune_lab.store.samples import pack, unpack
 
-Row = Mapping[str, Any]
+Row = RowMapping
 Values = dict[str, Any]
 
 

@@ -55,7 +55,7 @@ def begin(connection: Connection, study: str, plan: Mapping[str, Any], now: date
         "started_at": moment(now),
         "heartbeat_at": moment(now),
     }
-    return int(connection.execute(insert(RunRow).values(values)).inserted_primary_key[0])
+    return connection.execute(insert(RunRow).values(values).returning(RunRow.id)).scalar_one()
 
 
 def end(connection: Connection, run_id: int, state: str, now: datetime) -> None:

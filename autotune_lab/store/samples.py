@@ -6,12 +6,13 @@ holds float32 and is chosen when every sample survives it; version 2 holds float
 
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 _FLOAT32 = 1
 _FLOAT64 = 2
-_TYPES = {_FLOAT32: np.dtype("<f4"), _FLOAT64: np.dtype("<f8")}
+_TYPES: dict[int, np.dtype[Any]] = {_FLOAT32: np.dtype("<f4"), _FLOAT64: np.dtype("<f8")}
 
 
 class SamplesError(ValueError):

@@ -4,6 +4,8 @@ Ids of kernels, problems, models, environments, protocols and contexts are diges
 so two stores that hold the same thing call it the same. Times of day are UTC, ISO 8601.
 """
 
+from typing import Any, ClassVar
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -26,7 +28,7 @@ LIVE = text("state <> 'interrupted'")
 class Base(DeclarativeBase):
     """Names every constraint, so that a migration can speak of it on any engine."""
 
-    type_annotation_map = {float: Double()}  # noqa: RUF012 (SQLAlchemy reads it from the class)
+    type_annotation_map: ClassVar[dict[Any, Any]] = {float: Double()}
     metadata = MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -79,7 +81,7 @@ class KernelRow(Base):
 
 
 class DeviceModelRow(Base):
-    """What configs are tuned for; ``record`` holds all fields, the columns those that are queried."""
+    """What configs are tuned for; ``record`` holds all fields, columns those that are queried."""
 
     __tablename__ = "device_models"
 
@@ -155,7 +157,7 @@ class ContextRow(Base):
 
 
 class TrialRow(Base):
-    """One config in one context. ``time_ms`` is the screening median, NULL unless the state is ok."""
+    """One config in one context; ``time_ms`` is its screening median, NULL unless it is ok."""
 
     __tablename__ = "trials"
     __table_args__ = (

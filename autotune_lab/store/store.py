@@ -1,5 +1,6 @@
 """The store: records in, records out, one transaction per call."""
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -7,7 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import IntegrityError
 
+from autotune_lab.errors import UsageError
 from autotune_lab.records import (
     Context,
     Hello,
@@ -27,13 +30,15 @@ from autotune_lab.store.opening import open_engine
 from autotune_lab.store.query import Query, select_contexts
 from autotune_lab.store.runs import StudySummary
 
+_log = logging.getLogger(__name__)
+
 
 class Store:
     """Everything that was ever measured, in an SQLite file or a PostgreSQL database.
 
     Made by ``Store.open``; closes as a context manager. Each method is one transaction: when it
-    returns, what it wrote survives a kill of this process. Any number of processes may hold the same
-    store. Not to be shared by threads or carried over a fork.
+    returns, what it wrote survives a kill of this process. Any number of processes may hold the
+    same store. Not to be shared by threads or carried over a fork.
     """
 
     def __init__(self, engine: Engine, location: Location) -> None:
@@ -88,7 +93,7 @@ class Store:
             return runs.begin(connection, study, plan, _now())
 
     def end_run(self, run_id: int, state: str) -> None:
-        """End a run as ``"done"``, ``"interrupted"`` or ``"failed"``; nothing of it stays running."""
+        """End a run as ``"done"``, ``"interrupted"`` or ``"failed"``; none of it stays running."""
         with self.writing() as connection:
             runs.end(connection, run_id, state, _now())
 
@@ -139,9 +144,21 @@ class Store:
 
         Returns:
             None when the context has a live trial of this config, whoever made it.
+
+        Raises:
+            UsageError: there is no such run or context.
         """
-        with self.writing() as connection:
-            return trials.claim(connection, run_id, context_id, config, number, _now())
+        try:
+            with self.writing() as connection:
+                return trials.claim(connection, run_id, context_id, config, number, _now())
+        except IntegrityError as error:
+            with self.reading() as connection:
+                if trials.is_taken(connection, context_id, config):
+                    return None
+            raise UsageError(
+                f"{self.url_display}: has no run {run_id} or no context {context_id}; "
+                "begin the run and add the context first"
+            ) from error
 
     def finish(self, trial_id: int, outcome: Outcome, device_uuid: str) -> None:
         """Store what became of a claimed trial; a time that is no time makes it ``bad_timing``.
@@ -149,8 +166,15 @@ class Store:
         Raises:
             StoreError: the trial is finished, and finished trials never change.
         """
-        with self.writing() as connection:
-            trials.finish(connection, trial_id, outcome, device_uuid, _now())
+        try:
+            with self.writing() as connection:
+                trials.finish(connection, trial_id, outcome, device_uuid, _now())
+        except IntegrityError:
+            _log.warning(
+                "trial %d: was given up as dead and its config claimed by another run since, "
+                "so its outcome is not stored",
+                trial_id,
+            )
 
     def add_measurement(self, trial_id: int, measurement: Measurement) -> None:
         """Add a measurement (playoff, transfer) to a trial that ran correctly.

@@ -1,12 +1,10 @@
 """Trials in the store: claimed before they run, finished once, never changed after that."""
 
-import logging
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 
 from autotune_lab.errors import StoreError, UsageError
 from autotune_lab.records import Measurement, Outcome, Trial, TrialState
@@ -16,36 +14,50 @@ from autotune_lab.store.liveness import moment
 from autotune_lab.store.schema import MeasurementRow, TrialRow
 
 _INTERRUPTED = TrialState.INTERRUPTED.value
-_UNFINISHED = (TrialState.RUNNING.value, _INTERRUPTED)
 _LIVE = TrialRow.state != _INTERRUPTED
 _BATCH = 500
 
-_log = logging.getLogger(__name__)
+# Built once: a statement costs SQLAlchemy more to build than SQLite to run, and these two run for
+# every trial. `of_...` are their own parameters, all others are columns.
+_TRIALS = TrialRow.metadata.tables["trials"]
+_MEASUREMENTS = MeasurementRow.metadata.tables["measurements"]
+_ATTEMPT = select(func.count() + 1).where(
+    TrialRow.context_id == bindparam("of_context"), TrialRow.config_id == bindparam("of_config")
+)
+_CLAIM = insert(_TRIALS).values(attempt=_ATTEMPT.scalar_subquery()).returning(_TRIALS.c.id)
+_FINISH = update(_TRIALS).where(
+    _TRIALS.c.id == bindparam("of_trial"),
+    or_(_TRIALS.c.state == TrialState.RUNNING.value, _TRIALS.c.state == _INTERRUPTED),
+)
 
 
 def claim(
     connection: Connection, run_id: int, context_id: str, config: Config, number: int, now: datetime
-) -> int | None:
-    """Insert a running trial; None when another live trial has this config in this context."""
-    same = (TrialRow.context_id == context_id, TrialRow.config_id == config.id)
-    attempt = select(func.count() + 1).where(*same).scalar_subquery()
+) -> int:
+    """Insert a running trial and return its id.
+
+    Raises:
+        IntegrityError: another live trial has this config in this context, or the run or the
+            context is not there.
+    """
     values = {
-        "run_id": run_id,
+        "of_context": context_id,
+        "of_config": config.id,
+        "run_id": int(run_id),
         "context_id": context_id,
         "config_id": config.id,
         "config": config.to_json(),
         "number": int(number),
-        "attempt": attempt,
         "state": TrialState.RUNNING.value,
         "started_at": moment(now),
     }
-    try:
-        with connection.begin_nested():
-            return int(connection.execute(insert(TrialRow).values(values)).inserted_primary_key[0])
-    except IntegrityError:
-        if connection.execute(select(TrialRow.id).where(*same, _LIVE)).first() is None:
-            raise
-        return None
+    return int(connection.execute(_CLAIM, values).scalar_one())
+
+
+def is_taken(connection: Connection, context_id: str, config: Config) -> bool:
+    """A live trial has this config in this context."""
+    same = (TrialRow.context_id == context_id, TrialRow.config_id == config.id)
+    return connection.execute(select(TrialRow.id).where(*same, _LIVE)).first() is not None
 
 
 def finish(
@@ -53,28 +65,22 @@ def finish(
 ) -> None:
     """Turn a claimed trial into a finished one, with its measurement.
 
-    A trial that was swept meanwhile, because its run was long silent, is taken back unless another
-    run has measured the config since.
+    A trial that was swept meanwhile, because its run was long silent, is taken back.
 
     Raises:
         StoreError: there is no such trial, or it is finished.
+        IntegrityError: it was swept, and another run has claimed its config since.
     """
     outcome = plausible.judged(outcome)
     if outcome.state is TrialState.RUNNING:
         raise UsageError(f"trial {trial_id}: 'running' is not an outcome")
     values = {
+        "of_trial": int(trial_id),
         **rows.outcome_values(outcome),
         "finished_at": moment(now),
         "device_uuid": device_uuid,
     }
-    claimed = update(TrialRow).where(TrialRow.id == trial_id, TrialRow.state.in_(_UNFINISHED))
-    try:
-        with connection.begin_nested():
-            changed = connection.execute(claimed.values(values)).rowcount
-    except IntegrityError:
-        _log.warning("trial %d: another run measured its config meanwhile; not stored", trial_id)
-        return
-    if not changed:
+    if not connection.execute(_FINISH, values).rowcount:
         state = connection.execute(select(TrialRow.state).where(TrialRow.id == trial_id)).scalar()
         raise StoreError(
             f"trial {trial_id}: is finished as {state} and never changes"
@@ -139,7 +145,7 @@ def _record_batch(
         return ids
     judged = [plausible.judged_trial(trials[position]) for position in fresh]
     inserted = connection.execute(
-        insert(TrialRow).returning(TrialRow.id, sort_by_parameter_order=True),
+        insert(_TRIALS).returning(_TRIALS.c.id, sort_by_parameter_order=True),
         [{**rows.trial_values(trial), "run_id": run_id} for trial in judged],
     ).scalars()
     measured: list[tuple[int, Measurement]] = []
@@ -159,14 +165,14 @@ def load(
         chosen.append(TrialRow.state.in_([state.value for state in states]))
     measurements: dict[int, list[Measurement]] = {}
     taken = (
-        select(MeasurementRow.__table__)
+        select(_MEASUREMENTS)
         .join(TrialRow, TrialRow.id == MeasurementRow.trial_id)
         .where(*chosen)
         .order_by(MeasurementRow.id)
     )
     for row in connection.execute(taken).mappings():
         measurements.setdefault(row["trial_id"], []).append(rows.measurement_of(row))
-    found = select(TrialRow.__table__).where(*chosen).order_by(TrialRow.id)
+    found = select(_TRIALS).where(*chosen).order_by(TrialRow.id)
     for row in connection.execute(found).mappings():
         yield rows.trial_of(row, measurements.get(row["id"], ()))
 
@@ -174,4 +180,4 @@ def load(
 def _put_measurements(connection: Connection, measured: Sequence[tuple[int, Measurement]]) -> None:
     if measured:
         values: list[dict[str, Any]] = [rows.measurement_values(i, m) for i, m in measured]
-        connection.execute(insert(MeasurementRow), values)
+        connection.execute(insert(_MEASUREMENTS), values)

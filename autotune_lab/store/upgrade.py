@@ -1,7 +1,7 @@
 """The schema of a store: which one it has, and how it comes to the one that this code reads.
 
-Migrations are Alembic's, shipped in ``migrations/``. A newer store is never touched, an older SQLite
-file is copied before it is changed, and eight processes may create one store at once.
+Migrations are Alembic's, shipped in ``migrations/``. A newer store is never touched, an older
+SQLite file is copied before it is changed, and eight processes may create one store at once.
 """
 
 import logging

@@ -1,5 +1,7 @@
 """The first schema: studies, runs, contexts and what they are made of, trials, picks."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -22,17 +24,15 @@ def upgrade() -> None:
     _create_picks()
 
 
-def _need(
-    name: str, kind: sa.types.TypeEngine, *rest: sa.schema.SchemaItem, **options
-) -> sa.Column:
+def _need(name: str, kind: Any, *rest: Any, **options: Any) -> sa.Column[Any]:
     return sa.Column(name, kind, *rest, nullable=False, **options)
 
 
-def _may(name: str, kind: type[sa.types.TypeEngine], *rest: sa.schema.SchemaItem) -> sa.Column:
+def _may(name: str, kind: Any, *rest: Any) -> sa.Column[Any]:
     return sa.Column(name, kind(), *rest, nullable=True)
 
 
-def _key(kind: sa.types.TypeEngine) -> sa.Column:
+def _key(kind: Any) -> sa.Column[Any]:
     return sa.Column("id", kind, primary_key=True)
 
 
