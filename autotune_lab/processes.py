@@ -161,16 +161,12 @@ class Child:
             return None
         try:
             for frame in process.read():
-                if "ready" in frame:
-                    process.is_ready = True
-                    job.started = time.monotonic()
-                    job.deadline = job.started + job.timeout_s
-                elif frame["elapsed_ms"] > job.timeout_s * 1e3:
-                    return self._lose("timeout")
-                else:
-                    self._job = None
-                    return _reply(frame)
-        except (ValueError, KeyError, TypeError):
+                if "ready" not in frame:
+                    return self._answer(frame, float(frame["elapsed_ms"]) > job.timeout_s * 1e3)
+                process.is_ready = True
+                job.started = time.monotonic()
+                job.deadline = job.started + job.timeout_s
+        except _NoFrameError:
             return self._lose("protocol")
         if process.at_end or process.has_ended():
             return self._lose("exit" if process.wait_end(1.0) else "protocol")
@@ -198,6 +194,15 @@ class Child:
         process, self._process, self._job = self._process, None, None
         if process is not None:
             process.kill(self.name)
+
+    def _answer(self, frame: Message, is_late: bool) -> Message | Lost:
+        if is_late:
+            return self._lose("timeout")
+        self._job = None
+        if "error" in frame:
+            raise _error(*frame["error"])
+        reply: Message = frame["reply"]
+        return reply
 
     def _lose(self, kind: Literal["timeout", "exit", "protocol"]) -> Lost:
         job, process = self._job, self._process
@@ -283,17 +288,17 @@ def _raising(error: errors.AutotuneLabError) -> Handler:
     return refuse
 
 
-def _reply(frame: Message) -> Message:
-    """Return a frame's reply, or raise the error that it carries."""
-    if "error" in frame:
-        name, text = frame["error"]
-        kind = getattr(errors, name)
-        # A class with arguments of its own has them in its text already: raise its plain parent.
-        while "__init__" in vars(kind):
-            kind = kind.__base__
-        raise kind(text)
-    reply: Message = frame["reply"]
-    return reply
+def _error(name: str, text: str) -> Exception:
+    """Rebuild an error of the lab from its class and its text."""
+    kind: type[Exception] = getattr(errors, name)
+    # A class with arguments of its own has them in its text already: use its plain parent.
+    while "__init__" in vars(kind):
+        kind = kind.__mro__[1]
+    return kind(text)
+
+
+class _NoFrameError(Exception):
+    """The bytes that arrived are no frame."""
 
 
 @dataclass(slots=True)
@@ -363,7 +368,7 @@ class _Process:
         """Yield the frames that have arrived in full.
 
         Raises:
-            ValueError: the bytes are no frame.
+            _NoFrameError: the bytes are none.
         """
         while not self.at_end:
             try:
@@ -414,14 +419,15 @@ def _take_frame(buffer: bytearray) -> Message | None:
         return None
     (length,) = _HEADER.unpack_from(buffer)
     if length > _MAX_FRAME_BYTES:
-        raise ValueError(f"a frame of {length} bytes")
+        raise _NoFrameError(f"{length} bytes")
     end = _HEADER.size + length
     if len(buffer) < end:
         return None
-    frame = json.loads(bytes(buffer[_HEADER.size : end]))
+    try:
+        frame: Message = json.loads(bytes(buffer[_HEADER.size : end]))
+    except ValueError as error:
+        raise _NoFrameError(str(error)) from error
     del buffer[:end]
-    if not isinstance(frame, dict):
-        raise TypeError(f"a frame that is a {type(frame).__name__}")
     return frame
 
 

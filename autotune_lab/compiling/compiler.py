@@ -51,10 +51,10 @@ def compile_config(
         return Outcome(TrialState.ILLEGAL, reason=reason)
     started = time.perf_counter()
     shapes = shapes or (lambda: shapes_of_inputs(definition, problem))
-    outcome = _compile(definition, problem, config, model, shapes)
+    outcome = _compile(definition, config, model, shapes)
     if isinstance(outcome, json.JSONDecodeError):
         damaged = _set_aside_damaged(Path(triton.knobs.cache.dir))
-        again = _compile(definition, problem, config, model, shapes)
+        again = _compile(definition, config, model, shapes)
         outcome = again if isinstance(again, Outcome) else _failure(again)
         outcome = replace(outcome, detail=f"set aside {', '.join(damaged)}\n{outcome.detail}")
     return replace(outcome, elapsed_ms=(time.perf_counter() - started) * 1e3)
@@ -62,7 +62,6 @@ def compile_config(
 
 def _compile(
     definition: KernelDefinition,
-    problem: Problem,
     config: Config,
     model: DeviceModel,
     shapes: Callable[[], Arguments],
