@@ -1,36 +1,79 @@
-"""Autotuning experiments for Triton kernels."""
+"""Autotuning experiments for Triton kernels: every trial remembered, every winner cross-examined.
+
+Everything here is loaded when it is first used, so that importing the package costs nothing and
+needs no GPU stack.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from autotune_lab.definitions import KernelDefinition, Problem, Tolerance
+    from autotune_lab.errors import AutotuneLabError, DefinitionError
+    from autotune_lab.records import Limits, Phase, Protocol
+    from autotune_lab.reporting.builder import write_report
+    from autotune_lab.spaces.config import Config
+    from autotune_lab.spaces.parameter import Parameter, next_power_of_two, powers_of_two
+    from autotune_lab.spaces.space import Space
+    from autotune_lab.store.query import Query
+    from autotune_lab.store.store import Store
+    from autotune_lab.tuning.running import run_study
+    from autotune_lab.tuning.study import Budget, Study
+
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from autotune_lab.definitions import KernelDefinition as KernelDefinition
-    from autotune_lab.definitions import Problem as Problem
-    from autotune_lab.definitions import Tolerance as Tolerance
-    from autotune_lab.spaces.parameter import Parameter as Parameter
-    from autotune_lab.spaces.parameter import powers_of_two as powers_of_two
-    from autotune_lab.spaces.space import Space as Space
+__all__ = [
+    "AutotuneLabError",
+    "Budget",
+    "Config",
+    "DefinitionError",
+    "KernelDefinition",
+    "Limits",
+    "Parameter",
+    "Phase",
+    "Problem",
+    "Protocol",
+    "Query",
+    "Space",
+    "Store",
+    "Study",
+    "Tolerance",
+    "next_power_of_two",
+    "powers_of_two",
+    "run_study",
+    "write_report",
+]
 
-# Imported when first asked for, so that the command line answers before numpy is loaded.
 _HOMES = {
-    "KernelDefinition": "autotune_lab.definitions",
-    "Parameter": "autotune_lab.spaces.parameter",
-    "Problem": "autotune_lab.definitions",
-    "Space": "autotune_lab.spaces.space",
-    "Tolerance": "autotune_lab.definitions",
-    "powers_of_two": "autotune_lab.spaces.parameter",
+    "AutotuneLabError": "errors",
+    "Budget": "tuning.study",
+    "Config": "spaces.config",
+    "DefinitionError": "errors",
+    "KernelDefinition": "definitions",
+    "Limits": "records",
+    "Parameter": "spaces.parameter",
+    "Phase": "records",
+    "Problem": "definitions",
+    "Protocol": "records",
+    "Query": "store.query",
+    "Space": "spaces.space",
+    "Store": "store.store",
+    "Study": "tuning.study",
+    "Tolerance": "definitions",
+    "next_power_of_two": "spaces.parameter",
+    "powers_of_two": "spaces.parameter",
+    "run_study": "tuning.running",
+    "write_report": "reporting.builder",
 }
-
-__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_HOMES]
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from autotune_lab.errors import DefinitionError
@@ -112,10 +113,10 @@ class Problem(Mapping[str, Value]):
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far an output may be from the reference: ``|out - ref| <= relative * (|ref| + rms(ref))``.
+    """How far outputs may be from the reference: ``|out - ref| <= relative * (|ref| + rms(ref))``.
 
-    The reference is computed in float64. Scaling by the output's root mean square lets a long sum in
-    another order pass where its exact value is near zero.
+    The reference is computed in float64. Scaling by the output's root mean square lets a long sum
+    in another order pass where its exact value is near zero.
     """
 
     relative: float
@@ -187,7 +188,7 @@ class KernelDefinition:
         if not self.outputs:
             yield "outputs is empty; name the arguments that the kernel writes"
         for name in sorted(set(self.mutates) & set(self.zeroes)):
-            yield f"argument {name!r} is in both mutates and zeroes; it can't be restored and zeroed"
+            yield f"argument {name!r} is in both mutates and zeroes; restore it or zero it"
         fields = {name for problem in self.problems for name in problem}
         for name in self.buckets:
             if name not in fields:
@@ -243,8 +244,9 @@ def _unused_parameters(definition: KernelDefinition) -> Iterator[str]:
         if inner is None or id(function) in seen:
             continue
         seen.add(id(function))
-        taken |= {constant for constant in inner.co_consts if isinstance(constant, str)}
-        for used in inner.co_names:
+        names_read, texts = _names_and_texts(inner)
+        taken |= texts
+        for used in names_read:
             value = function.__globals__.get(used)
             if hasattr(value, "arg_names"):
                 kernels += 1
@@ -254,6 +256,21 @@ def _unused_parameters(definition: KernelDefinition) -> Iterator[str]:
     if kernels:
         for name in sorted(names - taken):
             yield f"parameter {name!r} is taken by no kernel that launch uses, nor by Triton"
+
+
+def _names_and_texts(code: CodeType) -> tuple[set[str], set[str]]:
+    """Return the names that a function reads and the strings in it, nested functions included."""
+    names, texts = set(code.co_names), set[str]()
+    for constant in code.co_consts:
+        if isinstance(constant, str):
+            texts.add(constant)
+        elif isinstance(constant, tuple):
+            texts |= {item for item in constant if isinstance(item, str)}
+        elif isinstance(constant, CodeType):
+            inner_names, inner_texts = _names_and_texts(constant)
+            names |= inner_names
+            texts |= inner_texts
+    return names, texts
 
 
 def _parse_scalar(text: str) -> Value:

@@ -1,7 +1,7 @@
 """The vocabulary that crosses stages and processes: frozen values, no torch, no SQL.
 
-A job goes to a worker, an outcome comes back, a trial is stored, a pick is exported. Times are in ms,
-sizes in bytes, rates in GB/s, clocks in MHz, power in W, temperatures in degrees Celsius.
+A job goes to a worker, an outcome comes back, a trial is stored, a pick is exported. Times are in
+ms, sizes in bytes, rates in GB/s, clocks in MHz, power in W, temperatures in degrees Celsius.
 """
 
 import enum
@@ -124,7 +124,7 @@ class DeviceModel:
 
     @property
     def slug(self) -> str:
-        """A short readable name, ``nvidia-h200`` or ``nvidia-h200-64sm``; unique only with ``id``."""
+        """A readable name, ``nvidia-h200`` or ``nvidia-h200-64sm``; unique only with ``id``."""
         words = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "unnamed"
         tail = re.sub(r"[^a-z0-9]+", "-", self.partition.lower()).strip("-")
         return f"{words}-{tail}" if tail else words
@@ -223,7 +223,7 @@ class KernelIdentity:
 
     Attributes:
         code_hash: of the kernel, launch and inputs, with what they call and the globals they read.
-        reference_hash: of the reference and tolerances; a change means that results need re-checking.
+        reference_hash: of the reference and tolerances; when it changes, results need re-checking.
         reference: how a worker finds it: a bundled name, or ``path/file.py:attr``. Not identity.
     """
 
@@ -449,7 +449,7 @@ class Trial:
 
     @property
     def screen_ms(self) -> float | None:
-        """Median of the first measurement outside a playoff; None for anything but a correct run."""
+        """Median of the first measurement outside a playoff; None unless it ran correctly."""
         if self.state is not TrialState.OK:
             return None
         for measurement in self.measurements:
@@ -468,7 +468,7 @@ class Pick:
     """A winner and the evidence for it, as chosen by a playoff.
 
     Attributes:
-        median_ms, low_ms, high_ms: over fresh playoff rounds, never the time that won the selection.
+        median_ms, low_ms, high_ms: over fresh playoff rounds, not the time that won selection.
         chosen_ms: the screening time that put it among the leaders.
         default_ms: the declared default in the same rounds; None if it does not run.
         tied: ids of the configs that can't be told apart from it, its own included.
@@ -508,7 +508,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class SpaceSnapshot:
-    """A space as it was when a study ran, so that a store explains itself without the kernel file."""
+    """A space as it was when a study ran: a store explains itself without the kernel file."""
 
     parameters: dict[str, tuple[Any, ...]]
     ordered: tuple[str, ...]

@@ -162,8 +162,9 @@ class BoundSpace(Sequence[Config]):
         return self.config(self.index(config))
 
     def neighbours(self, config: Mapping[str, Any]) -> list[Config]:
-        """Return the valid configs one step away: one ordered parameter up or down, or another value
-        of an unordered one.
+        """Return the valid configs one step away.
+
+        A step moves one ordered parameter up or down, or gives an unordered one another value.
 
         Raises:
             KeyError: the config is not of this space.

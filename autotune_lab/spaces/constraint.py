@@ -1,4 +1,4 @@
-"""Constraints: what makes a config illegal, or not worth trying, with a reason that can be counted."""
+"""Constraints: what makes a config illegal or not worth trying, with a reason to count."""
 
 import inspect
 from collections.abc import Callable, Mapping

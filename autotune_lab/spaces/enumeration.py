@@ -1,8 +1,8 @@
-"""Exact enumeration that prunes as it goes: parameters and constraints to a matrix of value indices.
+"""Exact enumeration that prunes as it goes: parameters and rules to a matrix of value indices.
 
 Breadth first over the parameters. Each constraint is applied as soon as the last parameter that it
-reads is bound, and evaluated once for each distinct combination of the values that it reads, so that
-plain Python rules keep their meaning and 10^6 combinations stay cheap.
+reads is bound, and evaluated once for each distinct combination of the values that it reads, so
+that plain Python rules keep their meaning and 10^6 combinations stay cheap.
 """
 
 from collections.abc import Mapping, Sequence

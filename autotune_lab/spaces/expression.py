@@ -1,4 +1,4 @@
-"""Constraint strings, parsed by ``ast`` to a whitelist and compiled to closures; nothing is evaluated.
+"""Constraint strings, parsed by ``ast`` to a whitelist and compiled to closures; no ``eval``.
 
 Allowed: names, ``device.x`` and ``problem.x``, constants, arithmetic, comparisons (chained too),
 ``and``/``or``/``not``, ``in`` with a tuple or list, ``a if c else b``, and the functions of
@@ -8,7 +8,8 @@ Allowed: names, ``device.x`` and ``problem.x``, constants, arithmetic, compariso
 import ast
 import difflib
 import operator
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,12 +80,12 @@ def parse(text: str) -> Expression:
     names: set[str] = set()
     try:
         closure = _compile(tree.body, names)
-    except (_Forbidden, RecursionError) as error:
+    except (_ForbiddenError, RecursionError) as error:
         raise DefinitionError(where, [str(error) or "it is nested too deeply"]) from None
     return Expression(text, frozenset(names), closure)
 
 
-def suggest(name: str, known: Set[str]) -> str:
+def suggest(name: str, known: AbstractSet[str]) -> str:
     """Return ``; did you mean X?`` for a misspelt name, or what names there are."""
     close = difflib.get_close_matches(name, sorted(known), n=1)
     if close:
@@ -92,7 +93,7 @@ def suggest(name: str, known: Set[str]) -> str:
     return f"; known are {', '.join(sorted(known))}"
 
 
-class _Forbidden(Exception):
+class _ForbiddenError(Exception):
     """The expression uses something outside the whitelist."""
 
 
@@ -131,12 +132,12 @@ def _compile(node: ast.expr, names: set[str]) -> Closure:
         case ast.Call(func=ast.Name(id=called), args=arguments, keywords=[]) if called in FUNCTIONS:
             function, parts = FUNCTIONS[called], [_compile(part, names) for part in arguments]
             return lambda scope: function(*(part(scope) for part in parts))
-    raise _Forbidden(f"{ast.unparse(node)!r} is not allowed in a constraint")
+    raise _ForbiddenError(f"{ast.unparse(node)!r} is not allowed in a constraint")
 
 
 def _compile_comparison(node: ast.Compare, names: set[str]) -> Closure:
     if bad := [op for op in node.ops if type(op) not in COMPARE]:
-        raise _Forbidden(f"{type(bad[0]).__name__} is not allowed in a constraint")
+        raise _ForbiddenError(f"{type(bad[0]).__name__} is not allowed in a constraint")
     operands = [_compile(part, names) for part in (node.left, *node.comparators)]
     tests = [COMPARE[type(op)] for op in node.ops]
 

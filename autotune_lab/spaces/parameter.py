@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from autotune_lab.errors import DefinitionError
@@ -63,6 +64,14 @@ def powers_of_two(low: int, high: int) -> list[int]:
     return [1 << shift for shift in range(low.bit_length() - 1, high.bit_length())]
 
 
+def next_power_of_two(number: int) -> int:
+    """Return the smallest power of two that is not below a number; 1 for anything below 1.
+
+    A bucket function: the problem tuned for is never smaller than the one asked for.
+    """
+    return 1 << max(0, number - 1).bit_length()
+
+
 def declared(name: str, values: Sequence[Any] | Parameter) -> Parameter:
     """Return a parameter from what a space is given for a name: its values, or itself.
 
@@ -106,6 +115,4 @@ def _key(value: Value) -> tuple[str, Value]:
 
 def _is_increasing(values: Sequence[Value]) -> bool:
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    return len(numbers) == len(values) and all(
-        a < b for a, b in zip(numbers, numbers[1:], strict=False)
-    )
+    return len(numbers) == len(values) and all(a < b for a, b in pairwise(numbers))

@@ -1,6 +1,7 @@
 """A space as it is declared: parameters and constraints, before a problem and a device bind it."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +72,7 @@ class Space:
         """
         return self._with(constraint(rule, reason=reason, is_heuristic=True))
 
-    def faults(self, problem_fields: Set[str]) -> list[str]:
+    def faults(self, problem_fields: AbstractSet[str]) -> list[str]:
         """Name the constraints that read something that neither space nor problem has."""
         known = set(self.names) | set(problem_fields) | DERIVED_FIELDS | {DEVICE}
         return [

@@ -1,7 +1,8 @@
 """Turns what users write as a parameter's value into one canonical, JSON-able Python value.
 
-Numbers lose their library's type (``np.int64(4)`` becomes ``4``), and everything else is a str, a bool,
-None or a tuple of such. Called wherever a value enters the lab. In an identity, ``1.0`` is ``1``.
+Numbers lose their library's type (``np.int64(4)`` becomes ``4``), and everything else is a str, a
+bool, None or a tuple of such. Called wherever a value enters the lab. In an identity, ``1.0`` is
+``1``.
 """
 
 import hashlib
@@ -46,7 +47,7 @@ def canonical(value: Any, *, where: str) -> Value:
 
 
 def to_json(value: Value) -> str:
-    """Write a canonical value as strict JSON; ``1`` and ``true`` stay apart, tuples become lists."""
+    """Write a canonical value as strict JSON; ``1`` and ``true`` stay apart, tuples are lists."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
