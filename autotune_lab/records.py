@@ -7,14 +7,14 @@ ms, sizes in bytes, rates in GB/s, clocks in MHz, power in W, temperatures in de
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from autotune_lab.codec import to_plain
 from autotune_lab.definitions import Problem
 from autotune_lab.processes import Lost
 from autotune_lab.spaces.config import Config
-from autotune_lab.spaces.values import digest
+from autotune_lab.spaces.values import canonical, digest
 
 
 class TrialState(enum.StrEnum):
@@ -514,6 +514,14 @@ class SpaceSnapshot:
     ordered: tuple[str, ...]
     constraints: tuple[str, ...]
     size: int
+
+    def canonical(self) -> "SpaceSnapshot":
+        """Return it with tuples where JSON left lists among the values."""
+        values = {
+            name: tuple(canonical(value, where=f"parameter {name}") for value in choices)
+            for name, choices in self.parameters.items()
+        }
+        return replace(self, parameters=values)
 
 
 @dataclass(frozen=True, slots=True)
