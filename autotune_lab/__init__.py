@@ -1,7 +1,7 @@
 """Autotuning experiments for Triton kernels: every trial remembered, every winner cross-examined.
 
-Everything here is loaded when it is first used, so that importing the package costs nothing and
-needs no GPU stack.
+The names below are the stable API. Each is imported when it is first asked for, so that this package
+itself costs nothing: neither torch, triton, optuna, pandas, matplotlib nor NumPy is loaded.
 """
 
 import importlib
@@ -9,71 +9,82 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autotune_lab.definitions import KernelDefinition, Problem, Tolerance
-    from autotune_lab.errors import AutotuneLabError, DefinitionError
-    from autotune_lab.records import Limits, Phase, Protocol
-    from autotune_lab.reporting.builder import write_report
+    from autotune_lab.errors import (
+        AutotuneLabError,
+        DefinitionError,
+        DeviceBusy,
+        DeviceError,
+        EnvironmentMismatch,
+        ExportError,
+        ImportFailed,
+        NoDevice,
+        NoSurvivor,
+        ReferenceUnstable,
+        StoreBusy,
+        StoreDamaged,
+        StoreError,
+        StoreNeedsUpgrade,
+        StoreTooNew,
+        TuningError,
+        UnknownKernel,
+        UsageError,
+        WorkerLost,
+    )
     from autotune_lab.spaces.config import Config
     from autotune_lab.spaces.parameter import Parameter, next_power_of_two, powers_of_two
     from autotune_lab.spaces.space import Space
-    from autotune_lab.store.query import Query
-    from autotune_lab.store.store import Store
-    from autotune_lab.tuning.running import run_study
-    from autotune_lab.tuning.study import Budget, Study
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AutotuneLabError",
-    "Budget",
     "Config",
     "DefinitionError",
+    "DeviceBusy",
+    "DeviceError",
+    "EnvironmentMismatch",
+    "ExportError",
+    "ImportFailed",
     "KernelDefinition",
-    "Limits",
+    "NoDevice",
+    "NoSurvivor",
     "Parameter",
-    "Phase",
     "Problem",
-    "Protocol",
-    "Query",
+    "ReferenceUnstable",
     "Space",
-    "Store",
-    "Study",
+    "StoreBusy",
+    "StoreDamaged",
+    "StoreError",
+    "StoreNeedsUpgrade",
+    "StoreTooNew",
     "Tolerance",
+    "TuningError",
+    "UnknownKernel",
+    "UsageError",
+    "WorkerLost",
     "next_power_of_two",
     "powers_of_two",
-    "run_study",
-    "write_report",
 ]
 
 _HOMES = {
-    "AutotuneLabError": "errors",
-    "Budget": "tuning.study",
-    "Config": "spaces.config",
-    "DefinitionError": "errors",
-    "KernelDefinition": "definitions",
-    "Limits": "records",
-    "Parameter": "spaces.parameter",
-    "Phase": "records",
-    "Problem": "definitions",
-    "Protocol": "records",
-    "Query": "store.query",
-    "Space": "spaces.space",
-    "Store": "store.store",
-    "Study": "tuning.study",
-    "Tolerance": "definitions",
-    "next_power_of_two": "spaces.parameter",
-    "powers_of_two": "spaces.parameter",
-    "run_study": "tuning.running",
-    "write_report": "reporting.builder",
-}
+    "Config": "autotune_lab.spaces.config",
+    "KernelDefinition": "autotune_lab.definitions",
+    "Parameter": "autotune_lab.spaces.parameter",
+    "Problem": "autotune_lab.definitions",
+    "Space": "autotune_lab.spaces.space",
+    "Tolerance": "autotune_lab.definitions",
+    "next_power_of_two": "autotune_lab.spaces.parameter",
+    "powers_of_two": "autotune_lab.spaces.parameter",
+}  # all other names are errors
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(_HOMES.get(name, "autotune_lab.errors")), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

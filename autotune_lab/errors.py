@@ -24,7 +24,8 @@ Each class carries the exit code that the command line ends with: 1 for failed w
 3 for the device or the store.
 """
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 __all__ = [
@@ -47,7 +48,17 @@ __all__ = [
     "UnknownKernel",
     "UsageError",
     "WorkerLost",
+    "did_you_mean",
 ]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: what was likely meant, else what there is."""
+    by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=2)
+    if close:
+        return f"; did you mean {' or '.join(by_folded[match] for match in close)}?"
+    return f"; known are {', '.join(sorted(by_folded.values()))}" if by_folded else ""
 
 
 class AutotuneLabError(Exception):

@@ -1,76 +1,98 @@
-"""The exact set of valid configs for one problem on one device, as a compact matrix."""
+"""The exact set of valid configs of a space for one problem and device, or of a recorded table."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import math
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
-from autotune_lab.errors import DefinitionError, UsageError
+from autotune_lab.errors import DefinitionError, UsageError, did_you_mean
 from autotune_lab.spaces.config import Config
+from autotune_lab.spaces.constraint import BoundConstraint
+from autotune_lab.spaces.enumeration import Codes, code_type
 from autotune_lab.spaces.parameter import Parameter
+from autotune_lab.spaces.values import Value, to_json
 
-Codes = NDArray[np.uint16]
 
-
-class BoundSpace(Sequence[Config]):
-    """A finite set of configs in lexicographic order of the declared values.
-
-    Configs are made when asked for; what is kept is ``codes``.
+class BoundSpace:
+    """Valid configs by number, in lexicographic order of the parameters' values.
 
     Attributes:
-        parameters: in declared order.
-        codes: (size, parameters) uint16; each row's positions in the parameters' values.
-        constraints: texts of all rules; ``skipped`` ones could not be checked without a device.
-        rejections: rule text -> raw combinations that it was the first to reject.
+        parameters: with all their declared values, in the order of declaration.
+        codes: (size, parameters) integers, the place of each value in its parameter's list; sorted,
+            read-only, columns contiguous.
+        rejections: how many raw combinations each constraint was the first to reject, by its text.
+            With ``size`` they add up to ``raw_size``.
+        skipped: constraints that could not be decided because no device was given.
+        constraints: texts of all that decided.
     """
+
+    __slots__ = ("_bound", "_places", "codes", "constraints", "parameters", "rejections", "skipped")
 
     def __init__(
         self,
-        *,
         parameters: Sequence[Parameter],
         codes: Codes,
-        constraints: Sequence[str] = (),
+        *,
         rejections: Mapping[str, int] | None = None,
         skipped: Sequence[str] = (),
+        bound: Sequence[BoundConstraint] = (),
+        constraints: Sequence[str] = (),
     ) -> None:
         self.parameters = tuple(parameters)
         self.codes = codes
-        self.constraints = tuple(constraints)
+        self.codes.flags.writeable = False
         self.rejections = dict(rejections or {})
         self.skipped = tuple(skipped)
+        self.constraints = tuple(constraints) or tuple(rule.label for rule in bound)
+        self._bound = tuple(bound)
+        self._places: tuple[dict[Value, int], ...] = tuple(
+            {value: code for code, value in enumerate(p.values)} for p in self.parameters
+        )
 
     @classmethod
     def from_rows(
         cls,
-        parameters: Mapping[str, Sequence[Any]],
-        rows: Sequence[Sequence[Any]],
+        parameters: Sequence[Parameter],
+        rows: Iterable[Mapping[str, Any]],
         *,
-        ordered: Sequence[str] | None = None,
+        constraints: Sequence[str] = (),
     ) -> "BoundSpace":
-        """Make a space of an explicit list of configs, as recorded or published tables have.
-
-        Args:
-            parameters: name -> all values, in the order of the rows' columns.
-            rows: one value for each parameter; equal rows count once.
-            ordered: names of the ordered parameters; by default those of increasing numbers.
+        """Make a space of exactly these configs, for example those of a recorded table.
 
         Raises:
-            DefinitionError: a row is too short or long, or holds a value that is not listed.
+            UsageError: a row has other parameters, or a value that its parameter does not list.
+            DefinitionError: there are no rows.
         """
-        made = [
-            Parameter(name, tuple(values), None if ordered is None else name in ordered)
-            for name, values in parameters.items()
+        empty = cls(parameters, np.empty((0, len(parameters)), dtype=code_type(parameters)))
+        coded = sorted({empty.encode(Config(row)) for row in rows})
+        if not coded:
+            raise DefinitionError("space", ["it has no rows"])
+        codes = np.array(coded, dtype=code_type(parameters), order="F")
+        return cls(parameters, codes, constraints=constraints)
+
+    @classmethod
+    def from_snapshot(
+        cls, snapshot: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
+    ) -> "BoundSpace":
+        """Make a space of a stored snapshot's parameters and the configs stored beside it.
+
+        Raises:
+            UsageError: a row does not fit the snapshot.
+            DefinitionError: there are no rows, or the snapshot is no space.
+        """
+        ordered = set(snapshot["ordered"])
+        parameters = [
+            Parameter(name, values, name in ordered)
+            for name, values in snapshot["parameters"].items()
         ]
-        positions = [{value: i for i, value in enumerate(p.values)} for p in made]
-        try:
-            codes = np.array(
-                [[at[v] for at, v in zip(positions, row, strict=True)] for row in rows],
-                dtype=np.uint16,
-            ).reshape(len(rows), len(made))
-        except (KeyError, ValueError, TypeError) as error:
-            raise DefinitionError("rows", [f"not of the parameters' values: {error}"]) from error
-        return cls(parameters=made, codes=np.unique(codes, axis=0))
+        return cls.from_rows(parameters, rows, constraints=snapshot["constraints"])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters' names, in the order of declaration."""
+        return tuple(parameter.name for parameter in self.parameters)
 
     @property
     def size(self) -> int:
@@ -78,122 +100,136 @@ class BoundSpace(Sequence[Config]):
         return len(self.codes)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Parameter names in declared order."""
-        return tuple(parameter.name for parameter in self.parameters)
+    def raw_size(self) -> int:
+        """Number of combinations before any constraint."""
+        return math.prod(len(parameter.values) for parameter in self.parameters)
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def config(self, index: int) -> Config:
-        """Return the config at a position."""
-        return Config(
-            {
-                parameter.name: parameter.values[code]
-                for parameter, code in zip(self.parameters, self.codes[index], strict=True)
-            }
-        )
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self.config(i) for i in range(*index.indices(len(self)))]
-        return self.config(index)
-
-    def __iter__(self) -> Iterator[Config]:
-        return (self.config(i) for i in range(len(self)))
-
-    def index(self, config: Any, *unused: Any) -> int:
-        """Return a config's position.
+    def config(self, index: SupportsIndex) -> Config:
+        """Return the config of a row.
 
         Raises:
-            KeyError: it is not a config of this space.
+            IndexError: there is no such row.
         """
-        del unused
-        position = self.find([p.index(config[p.name]) for p in self.parameters])
-        if position is None or len(config) != len(self.parameters):
-            raise KeyError(config)
-        return position
+        number = operator.index(index)
+        if not 0 <= number < self.size:
+            raise IndexError(f"row {number} is not in 0..{self.size - 1}")
+        return self._decode(self.codes[number].tolist())
 
-    def find(self, code: Sequence[int]) -> int | None:
-        """Return the row of a code, by bisection column by column, or None."""
-        low, high = 0, len(self.codes)
-        for column, wanted in enumerate(code):
-            values = self.codes[low:high, column]
-            start = low + int(np.searchsorted(values, wanted, side="left"))
-            high = low + int(np.searchsorted(values, wanted, side="right"))
-            low = start
-            if low >= high:
-                return None
-        return low
+    def index(self, config: Mapping[str, Any]) -> int:
+        """Return the row of a config.
 
-    def __contains__(self, config: object) -> bool:
-        if not isinstance(config, Mapping):
-            return False
+        Raises:
+            KeyError: it is not a valid config of this space.
+        """
         try:
-            self.index(config)
-        except (KeyError, DefinitionError):
-            return False
-        return True
+            row = self._find(self.encode(config))
+        except UsageError:
+            row = None
+        if row is None:
+            raise KeyError(config)
+        return row
 
     def require(self, config: Mapping[str, Any]) -> Config:
-        """Return the space's own copy of a config.
+        """Return a config that someone named, if it is valid here.
 
         Raises:
-            UsageError: it is not a valid config here; the message names what is wrong.
+            UsageError: it is not; the message names the parameter and its values, or the constraint.
         """
-        faults = [
-            f"{name!r} is not a parameter; they are {', '.join(self.names)}"
-            for name in config
-            if name not in self.names
-        ]
-        for parameter in self.parameters:
+        codes = self.encode(config)
+        wanted = self._decode(codes)
+        if self._find(codes) is None:
+            raise UsageError(f"config {wanted} is not in the space: {self._why_not(wanted)}")
+        return wanted
+
+    def encode(self, config: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the value index of each parameter, whether or not the row is valid.
+
+        Raises:
+            UsageError: the names differ, or a value is not in its parameter's list.
+        """
+        names = self.names
+        for name in config:
+            if name not in names:
+                hint = did_you_mean(name, names)
+                raise UsageError(f"config {config}: there is no parameter {name!r}{hint}")
+        codes = []
+        for parameter, places in zip(self.parameters, self._places, strict=True):
             if parameter.name not in config:
-                faults.append(f"{parameter.name} is missing")
-                continue
-            try:
-                parameter.index(config[parameter.name])
-            except KeyError:
-                allowed = ", ".join(str(value) for value in parameter.values)
-                faults.append(f"{parameter.name}={config[parameter.name]} is not one of {allowed}")
-        if not faults and config not in self:
-            faults.append("a constraint rejects it")
-        if faults:
-            raise UsageError(f"config {dict(config)}: {'; '.join(faults)}")
-        return self.config(self.index(config))
+                raise UsageError(f"config {config}: parameter {parameter.name!r} has no value")
+            value = config[parameter.name]
+            code = places.get(value)
+            if code is None or isinstance(value, bool) != isinstance(parameter.values[code], bool):
+                allowed = ", ".join(map(to_json, parameter.values))
+                raise UsageError(
+                    f"config {config}: {parameter.name}={value!r} is not one of {allowed}"
+                )
+            codes.append(code)
+        return tuple(codes)
 
     def neighbours(self, config: Mapping[str, Any]) -> list[Config]:
-        """Return the valid configs one step away.
+        """Return the valid configs one change away.
 
-        A step moves one ordered parameter up or down, or gives an unordered one another value.
+        A change is one step up or down in an ordered parameter, or any other value in another one.
 
         Raises:
-            KeyError: the config is not of this space.
+            UsageError: the config is not made of this space's values.
         """
-        return [self.config(i) for i in self.neighbour_indices(self.index(config))]
-
-    def neighbour_indices(self, index: int) -> list[int]:
-        """Return the positions of a config's neighbours, in order of parameters and values."""
-        code = [int(c) for c in self.codes[index]]
+        codes = self.encode(config)
         found = []
         for column, parameter in enumerate(self.parameters):
-            here = code[column]
-            steps = [here - 1, here + 1] if parameter.ordered else range(len(parameter.values))
-            for step in steps:
-                if step != here and 0 <= step < len(parameter.values):
-                    position = self.find([*code[:column], step, *code[column + 1 :]])
-                    if position is not None:
-                        found.append(position)
+            own = codes[column]
+            last = len(parameter.values)
+            others = (own - 1, own + 1) if parameter.ordered else range(last)
+            for other in others:
+                changed = (*codes[:column], other, *codes[column + 1 :])
+                if other != own and 0 <= other < last and self._find(changed) is not None:
+                    found.append(self._decode(changed))
         return found
 
     def snapshot(self) -> dict[str, Any]:
-        """Return plain data that explains the space without its definition."""
+        """Return plain data that describes the space where its definition is not at hand."""
         return {
-            "parameters": {p.name: [_plain(v) for v in p.values] for p in self.parameters},
+            "parameters": {p.name: list(p.values) for p in self.parameters},
             "ordered": [p.name for p in self.parameters if p.ordered],
             "constraints": list(self.constraints),
-            "size": len(self),
+            "size": self.size,
         }
 
+    def __len__(self) -> int:
+        return self.size
 
-def _plain(value: Any) -> Any:
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+    def __iter__(self) -> Iterator[Config]:
+        return (self._decode(codes) for codes in map(np.ndarray.tolist, self.codes))
+
+    def __contains__(self, config: object) -> bool:
+        try:
+            return isinstance(config, Mapping) and self._find(self.encode(config)) is not None
+        except UsageError:
+            return False
+
+    def __repr__(self) -> str:
+        return f"BoundSpace({', '.join(self.names)}: {self.size} of {self.raw_size} valid)"
+
+    def _decode(self, codes: Sequence[int]) -> Config:
+        return Config({p.name: p.values[c] for p, c in zip(self.parameters, codes, strict=True)})
+
+    def _find(self, codes: Sequence[int]) -> int | None:
+        """Return the row that holds these codes, by binary search column after column."""
+        low, high = 0, self.size
+        for column, code in enumerate(codes):
+            part = self.codes[low:high, column]
+            # A code of the column's own type: with a Python int, NumPy would copy the column.
+            wanted = part.dtype.type(code)
+            low, high = (
+                low + int(np.searchsorted(part, wanted, side="left")),
+                low + int(np.searchsorted(part, wanted, side="right")),
+            )
+            if low == high:
+                return None
+        return low
+
+    def _why_not(self, config: Config) -> str:
+        for rule in self._bound:
+            if not rule.allows([config[name] for name in rule.names]):
+                return f"constraint {rule.label!r} rejects it"
+        return f"it is not among the {self.size} recorded configs"

@@ -1,93 +1,120 @@
-"""Exact enumeration that prunes as it goes: parameters and rules to a matrix of value indices.
+"""Finds every valid row of a space: breadth-first over its parameters, pruned as it goes.
 
-Breadth first over the parameters. Each constraint is applied as soon as the last parameter that it
-reads is bound, and evaluated once for each distinct combination of the values that it reads, so
-that plain Python rules keep their meaning and 10^6 combinations stay cheap.
+A row is a tuple of value indices ("codes"). Each constraint is decided as soon as the last parameter
+that it reads is bound, once for each distinct combination of the values that it reads, so the rules
+of Python hold exactly and 10^6 raw combinations cost a few array operations.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune_lab.errors import DefinitionError
-from autotune_lab.spaces.constraint import Constraint
+from autotune_lab.spaces.constraint import BoundConstraint
 from autotune_lab.spaces.parameter import Parameter
 
-Codes = NDArray[np.uint16]
+Codes = NDArray[np.uint16] | NDArray[np.int32]
+
+MAX_ROWS = 20_000_000  # about 1 GB while it grows; no tuner gets through a thousandth of it
 
 
-def enumerate_codes(
-    parameters: Sequence[Parameter], rules: Sequence[Constraint], scope: Mapping[str, Any]
-) -> tuple[Codes, dict[str, int]]:
-    """Return the valid combinations in lexicographic order, and what each rule rejected.
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """The valid rows, and what became of the others.
 
-    Args:
-        parameters: in the order in which they are bound.
-        rules: constraints over parameters and the names in ``scope``.
-        scope: values of problem and device fields.
+    Attributes:
+        codes: (size, parameters), value indices in lexicographic order; columns are contiguous.
+        rejections: raw combinations that each constraint was the first to reject, by label.
+    """
 
-    Returns:
-        codes: (valid, parameters) uint16; positions in each parameter's values.
-        rejections: rule text -> raw combinations that it was the first to reject.
+    codes: Codes
+    rejections: dict[str, int]
+
+
+def enumerate_rows(
+    parameters: Sequence[Parameter], constraints: Sequence[BoundConstraint]
+) -> Enumeration:
+    """Return every row that all constraints allow.
 
     Raises:
-        DefinitionError: a rule fails for some combination; it is named with the values.
+        DefinitionError: a constraint fails on some row, or too many rows survive to be held.
     """
-    codes = np.zeros((1, 0), dtype=np.uint16)
-    rejections = {rule.text: 0 for rule in rules}
-    names = [parameter.name for parameter in parameters]
-    waiting = list(rules)
+    sizes = [len(parameter.values) for parameter in parameters]
+    kind = code_type(parameters)
+    columns: list[Codes] = []
+    rejections = dict.fromkeys((constraint.label for constraint in constraints), 0)
+    rows = 1
     for bound in range(len(parameters) + 1):
         if bound:
-            codes = _extend(codes, len(parameters[bound - 1].values))
-        known = set(names[:bound])
-        due = [rule for rule in waiting if rule.names & set(names) <= known]
-        waiting = [rule for rule in waiting if rule not in due]
-        remaining = int(np.prod([len(p.values) for p in parameters[bound:]], dtype=object))
-        for rule in due:
-            keep = _passes(codes, parameters[:bound], rule, scope)
-            rejections[rule.text] += int((~keep).sum()) * remaining
-            codes = codes[keep]
-    return codes, rejections
+            columns = _grow(columns, rows, sizes[bound - 1], kind)
+            rows *= sizes[bound - 1]
+        raw_per_row = math.prod(sizes[bound:])
+        for constraint in constraints:
+            if max(constraint.columns, default=-1) != bound - 1:
+                continue
+            keep = _decide(constraint, columns, rows, parameters)
+            kept = int(np.count_nonzero(keep))
+            rejections[constraint.label] += (rows - kept) * raw_per_row
+            if kept < rows:
+                columns = [column[keep] for column in columns]
+                rows = kept
+    codes = np.empty((rows, len(parameters)), dtype=kind, order="F")
+    for index, column in enumerate(columns):
+        codes[:, index] = column
+    return Enumeration(codes, rejections)
 
 
-def _extend(codes: Codes, count: int) -> Codes:
-    """Append a column that runs through all values for every row, keeping lexicographic order."""
-    column = np.tile(np.arange(count, dtype=np.uint16), len(codes))
-    return np.column_stack([np.repeat(codes, count, axis=0), column])
+def code_type(parameters: Sequence[Parameter]) -> type[np.uint16] | type[np.int32]:
+    """Return the smallest of two integer types that holds every value index."""
+    widest = max((len(parameter.values) for parameter in parameters), default=0)
+    return np.uint16 if widest <= np.iinfo(np.uint16).max else np.int32
 
 
-def _passes(
-    codes: Codes, parameters: Sequence[Parameter], rule: Constraint, scope: Mapping[str, Any]
-) -> NDArray[np.bool_]:
-    """Evaluate a rule on each distinct combination that it reads, and spread the answers."""
-    columns = [i for i, parameter in enumerate(parameters) if parameter.name in rule.names]
-    if not columns:
-        return np.full(len(codes), _holds(rule, dict(scope)), dtype=bool)
-    key = np.zeros(len(codes), dtype=np.int64)
-    for column in columns:
-        key = key * len(parameters[column].values) + codes[:, column]
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    answers = np.empty(len(first), dtype=bool)
-    for position, row in enumerate(first):
-        values = {
-            parameters[column].name: parameters[column].values[codes[row, column]]
-            for column in columns
-        }
-        answers[position] = _holds(rule, {**scope, **values}, values)
-    return answers[inverse]
-
-
-def _holds(
-    rule: Constraint, scope: Mapping[str, Any], values: Mapping[str, Any] | None = None
-) -> bool:
-    try:
-        return bool(rule.evaluate(scope))
-    except Exception as error:  # a user's rule may raise anything
-        shown = " ".join(f"{name}={value}" for name, value in (values or {}).items())
+def _grow(columns: list[Codes], rows: int, size: int, kind: type[np.integer]) -> list[Codes]:
+    """Extend each row by every value of the next parameter, in lexicographic order."""
+    if rows * size > MAX_ROWS:
         raise DefinitionError(
-            f"constraint {rule.text!r}",
-            [f"it fails for {shown or 'this problem'}: {type(error).__name__}: {error}"],
-        ) from error
+            "space",
+            [f"more than {MAX_ROWS:,} combinations are left after some parameters; constrain them"],
+        )
+    grown = [np.repeat(column, size) for column in columns]
+    return [*grown, np.tile(np.arange(size, dtype=kind), rows)]  # type: ignore[list-item]
+
+
+def _decide(
+    constraint: BoundConstraint, columns: list[Codes], rows: int, parameters: Sequence[Parameter]
+) -> NDArray[np.bool_]:
+    """Return (rows,) bool: the rows that a constraint allows."""
+    if not rows:
+        return np.zeros(0, dtype=bool)
+    if not constraint.columns:
+        return np.full(rows, constraint.allows(()))
+    sizes = [len(parameters[column].values) for column in constraint.columns]
+    combinations, which = _distinct([columns[c] for c in constraint.columns], sizes)
+    values = [
+        [parameters[column].values[code] for code in codes.tolist()]
+        for column, codes in zip(constraint.columns, combinations, strict=True)
+    ]
+    verdicts = [constraint.allows(row) for row in zip(*values, strict=True)]
+    return np.array(verdicts, dtype=bool)[which]
+
+
+def _distinct(
+    columns: list[Codes], sizes: list[int]
+) -> tuple[list[NDArray[np.integer]], NDArray[np.intp]]:
+    """Return the distinct combinations of some columns, and for each row the place of its own."""
+    total = math.prod(sizes)
+    if total > max(4 * len(columns[0]), 1 << 16):  # too sparse for a table of all combinations
+        stacked = np.stack(columns, axis=1)
+        unique, which = np.unique(stacked, axis=0, return_inverse=True)
+        return list(unique.T), which.reshape(-1)
+    keys = np.ravel_multi_index(tuple(columns), tuple(sizes))
+    present = np.zeros(total, dtype=bool)
+    present[keys] = True
+    found = np.flatnonzero(present)
+    places = np.empty(total, dtype=np.intp)
+    places[found] = np.arange(len(found))
+    return list(np.unravel_index(found, tuple(sizes))), places[keys]

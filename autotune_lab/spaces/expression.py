@@ -1,153 +1,268 @@
-"""Constraint strings, parsed by ``ast`` to a whitelist and compiled to closures; no ``eval``.
+"""Compiles a constraint's text to closures over a row of values; nothing is ever evaluated as code.
 
-Allowed: names, ``device.x`` and ``problem.x``, constants, arithmetic, comparisons (chained too),
-``and``/``or``/``not``, ``in`` with a tuple or list, ``a if c else b``, and the functions of
-``FUNCTIONS``.
+Only what ``_Compiler`` has a method for is understood: names, ``device.`` and ``problem.`` fields,
+constants, arithmetic, comparisons, logic, literal lists after ``in``, and calls to ``FUNCTIONS``.
 """
 
 import ast
-import difflib
 import operator
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from autotune_lab.errors import DefinitionError
 
-Namespace = Mapping[str, Any]
-Closure = Callable[[Namespace], Any]
+Row = Sequence[Any]
+Evaluate = Callable[[Row], Any]
+Resolve = Callable[[str], Evaluate]
 
-LARGEST_POWER = 256
-NAMESPACES = ("device", "problem")
-
-
-def cdiv(numerator: int, denominator: int) -> int:
-    """Return the quotient rounded up."""
-    return -(-numerator // denominator)
+# Bounds that keep a mistyped constraint from hanging the tuner; real ones come nowhere near.
+MAX_CHARACTERS = 2000
+MAX_DEPTH = 60
+MAX_BITS = 4096
 
 
-def power(base: Any, exponent: Any) -> Any:
-    """Return a power whose exponent is small enough to be computed at once.
-
-    Raises:
-        ValueError: the exponent is larger than 256.
-    """
-    if abs(exponent) > LARGEST_POWER or abs(base) > 2**64:
-        raise ValueError(f"{base}**{exponent} is too large")
-    return base**exponent
+def cdiv(a: int, b: int) -> int:
+    """Return ``a / b`` rounded up, as ``triton.cdiv`` does."""
+    return -(-a // b)
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "min": min, "max": max, "abs": abs, "cdiv": cdiv, "int": int,
-}  # fmt: skip
-BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-    ast.Pow: power, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
-}  # fmt: skip
-UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_,
-}  # fmt: skip
-COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {"abs": abs, "cdiv": cdiv, "max": max, "min": min}
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A parsed constraint: its text, the names it reads (``device.x`` as one), and its function."""
+    """A constraint's text that was found to be well-formed.
+
+    Attributes:
+        text: the text, on one line.
+        names: what it reads, in the order of first use; fields are dotted (``device.sm_count``).
+    """
 
     text: str
-    names: frozenset[str]
-    evaluate: Closure
+    names: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Expression":
+        """Check a text and find the names that it reads.
+
+        Raises:
+            DefinitionError: it is not an expression, or uses what constraints may not; the message
+                names the constraint and the column.
+        """
+        line = " ".join(text.split())
+        names: dict[str, None] = {}
+
+        def note(name: str) -> Evaluate:
+            names[name] = None
+            return operator.itemgetter(0)
+
+        _Compiler(line, note).compile()
+        return cls(line, tuple(names))
+
+    def bind(self, resolve: Resolve) -> Evaluate:
+        """Return a function of a row, where ``resolve`` gives the reader of each name."""
+        return _Compiler(self.text, resolve).compile()
 
 
-def parse(text: str) -> Expression:
-    """Parse a constraint string.
+class _Compiler(ast.NodeVisitor):
+    """Turns each node into a closure; a node without a method here is not allowed."""
 
-    Raises:
-        DefinitionError: it is not an expression, or uses something that is not allowed.
-    """
-    where = f"constraint {text!r}"
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        position = f" at column {error.offset}" if isinstance(error, SyntaxError) else ""
-        raise DefinitionError(where, [f"it is not an expression{position}"]) from error
-    names: set[str] = set()
-    try:
-        closure = _compile(tree.body, names)
-    except (_ForbiddenError, RecursionError) as error:
-        raise DefinitionError(where, [str(error) or "it is nested too deeply"]) from None
-    return Expression(text, frozenset(names), closure)
+    def __init__(self, text: str, resolve: Resolve) -> None:
+        self._text = text
+        self._resolve = resolve
+        self._depth = 0
+
+    def compile(self) -> Evaluate:
+        if len(self._text) > MAX_CHARACTERS:
+            raise self._fault(
+                None, f"it is longer than {MAX_CHARACTERS} characters; use a function"
+            )
+        try:
+            tree = ast.parse(self._text, mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            column = getattr(error, "offset", None) or 1
+            reason = getattr(error, "msg", None) or str(error) or type(error).__name__
+            where = f"constraint {self._text!r}"
+            raise DefinitionError(where, [f"column {column}: {reason}"]) from error
+        return self.visit(tree.body)
+
+    def visit(self, node: ast.AST) -> Evaluate:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._fault(node, "it is nested too deeply; use a function")
+        evaluate: Evaluate = super().visit(node)
+        self._depth -= 1
+        return evaluate
+
+    def generic_visit(self, node: ast.AST) -> Evaluate:
+        kind = type(node).__name__
+        raise self._fault(
+            node,
+            f"{kind} is not allowed; use names, numbers, arithmetic, comparisons, "
+            f"and, or, not, in, {', '.join(FUNCTIONS)}, or write a function",
+        )
+
+    def visit_Name(self, node: ast.Name) -> Evaluate:
+        if node.id in ("device", "problem"):
+            raise self._fault(node, f"name a field of it, as in {node.id}.{_EXAMPLES[node.id]}")
+        return self._resolve(node.id)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Evaluate:
+        owner = node.value
+        if not isinstance(owner, ast.Name) or owner.id not in ("device", "problem"):
+            raise self._fault(node, f"only device and problem have fields, {node.attr!r} is none")
+        return self._resolve(f"{owner.id}.{node.attr}")
+
+    def visit_Constant(self, node: ast.Constant) -> Evaluate:
+        value = node.value
+        if not isinstance(value, bool | int | float | str | None):
+            raise self._fault(node, f"{value!r} is no number, text, True, False or None")
+        return lambda _: value
+
+    def visit_Tuple(self, node: ast.Tuple) -> Evaluate:
+        items = [self.visit(item) for item in node.elts]
+        return lambda row: tuple(item(row) for item in items)
+
+    visit_List = visit_Tuple
+
+    def visit_BinOp(self, node: ast.BinOp) -> Evaluate:
+        operation = _ARITHMETIC.get(type(node.op))
+        if operation is None:
+            return self.generic_visit(node.op)
+        left, right = self.visit(node.left), self.visit(node.right)
+        return lambda row: operation(left(row), right(row))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Evaluate:
+        operation, operand = _UNARY[type(node.op)], self.visit(node.operand)
+        return lambda row: operation(operand(row))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Evaluate:
+        *first, last = [self.visit(value) for value in node.values]
+        stops_at = isinstance(node.op, ast.Or)
+
+        def evaluate(row: Row) -> Any:
+            for operand in first:
+                value = operand(row)
+                if bool(value) is stops_at:
+                    return value
+            return last(row)
+
+        return evaluate
+
+    def visit_IfExp(self, node: ast.IfExp) -> Evaluate:
+        test, body, other = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
+        return lambda row: body(row) if test(row) else other(row)
+
+    def visit_Compare(self, node: ast.Compare) -> Evaluate:
+        left = self.visit(node.left)
+        steps = [
+            (self._comparison(op, right), self.visit(right))
+            for op, right in zip(node.ops, node.comparators, strict=True)
+        ]
+        if len(steps) == 1:
+            compare, right = steps[0]
+            return lambda row: compare(left(row), right(row))
+
+        def evaluate(row: Row) -> Any:
+            value = left(row)
+            for compare, operand in steps:
+                following = operand(row)
+                if not compare(value, following):
+                    return False
+                value = following
+            return True
+
+        return evaluate
+
+    def visit_Call(self, node: ast.Call) -> Evaluate:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name not in FUNCTIONS:
+            raise self._fault(node, f"only {', '.join(FUNCTIONS)} can be called")
+        if node.keywords:
+            raise self._fault(node, f"{name} takes no keyword arguments")
+        function, arguments = FUNCTIONS[name], [self.visit(item) for item in node.args]
+        return lambda row: function(*[argument(row) for argument in arguments])
+
+    def _comparison(self, op: ast.cmpop, right: ast.expr) -> Callable[[Any, Any], Any]:
+        if isinstance(op, ast.In | ast.NotIn) and not isinstance(right, ast.Tuple | ast.List):
+            raise self._fault(right, "write the values after 'in' out, as in (16, 32)")
+        is_none = isinstance(right, ast.Constant) and right.value is None
+        if isinstance(op, ast.Is | ast.IsNot) and not is_none:
+            raise self._fault(right, "'is' is for None; compare values with ==")
+        return _COMPARISONS[type(op)]
+
+    def _fault(self, node: ast.AST | None, what: str) -> DefinitionError:
+        offset = getattr(node, "col_offset", 0)
+        column = len(self._text.encode()[:offset].decode()) + 1
+        return DefinitionError(f"constraint {self._text!r}", [f"column {column}: {what}"])
 
 
-def suggest(name: str, known: AbstractSet[str]) -> str:
-    """Return ``; did you mean X?`` for a misspelt name, or what names there are."""
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; known are {', '.join(sorted(known))}"
+_EXAMPLES = {"device": "sm_count", "problem": "M"}
 
 
-class _ForbiddenError(Exception):
-    """The expression uses something outside the whitelist."""
+def _numbers(symbol: str, *operands: Any) -> None:
+    for operand in operands:
+        if not isinstance(operand, int | float):
+            raise TypeError(f"{symbol} needs numbers, got {operand!r}")
 
 
-def _compile(node: ast.expr, names: set[str]) -> Closure:
-    """Turn a node into a closure over the names it reads."""
-    match node:
-        case ast.Constant(value=int() | float() | str() | bool() | None as constant):
-            return lambda _: constant
-        case ast.Name(id=name):
-            names.add(name)
-            return lambda scope: scope[name]
-        case ast.Attribute(value=ast.Name(id=owner), attr=field) if owner in NAMESPACES:
-            full = f"{owner}.{field}" if owner == "device" else field
-            names.add(full)
-            return lambda scope: scope[full]
-        case ast.Tuple(elts=items) | ast.List(elts=items):
-            parts = [_compile(item, names) for item in items]
-            return lambda scope: tuple(part(scope) for part in parts)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
-            apply, a, b = BINARY[type(op)], _compile(left, names), _compile(right, names)
-            return lambda scope: apply(a(scope), b(scope))
-        case ast.UnaryOp(op=unary, operand=operand) if type(unary) in UNARY:
-            change, inner = UNARY[type(unary)], _compile(operand, names)
-            return lambda scope: change(inner(scope))
-        case ast.BoolOp(op=ast.And(), values=values):
-            parts = [_compile(value, names) for value in values]
-            return lambda scope: all(part(scope) for part in parts)
-        case ast.BoolOp(op=ast.Or(), values=values):
-            parts = [_compile(value, names) for value in values]
-            return lambda scope: any(part(scope) for part in parts)
-        case ast.Compare():
-            return _compile_comparison(node, names)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            condition, yes, no = (_compile(part, names) for part in (test, body, orelse))
-            return lambda scope: yes(scope) if condition(scope) else no(scope)
-        case ast.Call(func=ast.Name(id=called), args=arguments, keywords=[]) if called in FUNCTIONS:
-            function, parts = FUNCTIONS[called], [_compile(part, names) for part in arguments]
-            return lambda scope: function(*(part(scope) for part in parts))
-    raise _ForbiddenError(f"{ast.unparse(node)!r} is not allowed in a constraint")
+def _multiply(a: Any, b: Any) -> Any:
+    _numbers("*", a, b)
+    return a * b
 
 
-def _compile_comparison(node: ast.Compare, names: set[str]) -> Closure:
-    if bad := [op for op in node.ops if type(op) not in COMPARE]:
-        raise _ForbiddenError(f"{type(bad[0]).__name__} is not allowed in a constraint")
-    operands = [_compile(part, names) for part in (node.left, *node.comparators)]
-    tests = [COMPARE[type(op)] for op in node.ops]
+def _modulo(a: Any, b: Any) -> Any:
+    _numbers("%", a, b)
+    return a % b
 
-    def compare(scope: Namespace) -> bool:
-        left = operands[0](scope)
-        for test, operand in zip(tests, operands[1:], strict=True):
-            right = operand(scope)
-            if not test(left, right):
-                return False
-            left = right
-        return True
 
-    return compare
+def _power(base: Any, exponent: Any) -> Any:
+    _numbers("**", base, exponent)
+    if isinstance(base, int) and isinstance(exponent, int):
+        if base.bit_length() * abs(exponent) > MAX_BITS:
+            raise OverflowError(f"{base} ** {exponent} has more than {MAX_BITS} bits")
+    result = base**exponent
+    if isinstance(result, complex):
+        raise TypeError(f"{base} ** {exponent} is not a real number")
+    return result
+
+
+def _shift_left(a: Any, b: Any) -> Any:
+    if isinstance(b, int) and b > MAX_BITS:
+        raise OverflowError(f"shift by {b} bits, more than {MAX_BITS}")
+    return a << b
+
+
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: _multiply,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: _modulo,
+    ast.Pow: _power,
+    ast.LShift: _shift_left,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}

@@ -1,118 +1,110 @@
-"""Parameters: a name and its candidate values, ordered when they are numbers in order."""
+"""A meta-parameter: a name and the finite list of values that it may take."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+import keyword
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from autotune_lab.errors import DefinitionError
-from autotune_lab.spaces.values import Value, canonical, identity
+from autotune_lab.spaces.values import Value, canonical
+
+# What constraints call the device, the problem and the bytes of one element.
+RESERVED = frozenset({"device", "problem", "itemsize"})
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One meta-parameter.
+    """One meta-parameter, for example ``Parameter("BLOCK_M", [32, 64, 128])``.
+
+    Numbers are kept in ascending order however they were written, so that a step up or down means
+    the same everywhere; other values keep the order in which they were declared.
 
     Attributes:
-        name: a Python identifier, as the kernel or Triton takes it.
-        values: candidates in the order declared.
-        ordered: neighbours are the next smaller and larger value; by default so for increasing
-            numbers, and not for text, bools and mixed values.
+        name: as the kernel or Triton spells it.
+        values: distinct canonical values.
+        ordered: a step between neighbouring values is meaningful; by default true for numbers. Give
+            False for numbers that are mere names, True for words that have an order.
 
     Raises:
-        DefinitionError: no values, equal values, or a name that is not an identifier.
+        DefinitionError: no values, two equal values, or a value of no supported type.
     """
 
     name: str
     values: tuple[Value, ...]
-    ordered: bool | None = None
+    ordered: bool = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        where = f"parameter {self.name}"
-        values = tuple(canonical(value, where=where) for value in self.values)
-        faults = list(_faults(self.name, values))
-        if faults:
+        where = f"parameter {self.name!r}"
+        if faults := list(_name_faults(self.name)):
             raise DefinitionError(where, faults)
-        object.__setattr__(self, "values", values)
+        values = _distinct(where, _listed(where, self.values))
+        is_numeric = all(_is_number(value) for value in values)
         if self.ordered is None:
-            object.__setattr__(self, "ordered", _is_increasing(values))
-
-    def index(self, value: Any) -> int:
-        """Return the position of a value.
-
-        Raises:
-            KeyError: it is not a candidate.
-        """
-        wanted = _key(canonical(value, where=f"parameter {self.name}"))
-        for position, candidate in enumerate(self.values):
-            if _key(candidate) == wanted:
-                return position
-        raise KeyError(value)
+            object.__setattr__(self, "ordered", is_numeric)
+        if self.ordered and is_numeric:
+            values = tuple(sorted(values))  # type: ignore[type-var]
+        object.__setattr__(self, "values", values)
 
 
-def powers_of_two(low: int, high: int) -> list[int]:
+def powers_of_two(low: int, high: int) -> tuple[int, ...]:
     """Return the powers of two from ``low`` to ``high``, both included.
 
     Raises:
-        DefinitionError: a bound is not a power of two, or they are out of order.
+        DefinitionError: there is none between them.
     """
-    faults = [f"{n} is not a power of two" for n in (low, high) if n < 1 or n & (n - 1)]
-    if low > high:
-        faults.append(f"{low} is larger than {high}")
-    if faults:
-        raise DefinitionError(f"powers_of_two({low}, {high})", faults)
-    return [1 << shift for shift in range(low.bit_length() - 1, high.bit_length())]
+    powers = tuple(1 << k for k in range(high.bit_length()) if low <= 1 << k <= high)
+    if not powers:
+        raise DefinitionError(
+            f"powers_of_two({low}, {high})", ["no power of two lies between them"]
+        )
+    return powers
 
 
-def next_power_of_two(number: int) -> int:
-    """Return the smallest power of two that is not below a number; 1 for anything below 1.
-
-    A bucket function: the problem tuned for is never smaller than the one asked for.
-    """
-    return 1 << max(0, number - 1).bit_length()
-
-
-def declared(name: str, values: Sequence[Any] | Parameter) -> Parameter:
-    """Return a parameter from what a space is given for a name: its values, or itself.
+def next_power_of_two(n: int) -> int:
+    """Return the least power of two that is not below ``n``; for ``buckets`` of a definition.
 
     Raises:
-        DefinitionError: it is neither, or not a valid parameter.
+        DefinitionError: ``n`` is below 1.
     """
-    if isinstance(values, Parameter):
-        if values.name != name:
-            raise DefinitionError(
-                f"parameter {name}", [f"it is given a parameter named {values.name!r}"]
-            )
-        return values
-    if isinstance(values, str) or not isinstance(values, Sequence | range):
-        try:
-            values = list(values) if not isinstance(values, str | bytes) else None  # type: ignore[assignment]
-        except TypeError:
-            values = None  # type: ignore[assignment]
-        if values is None:
-            raise DefinitionError(f"parameter {name}", ["it needs a list of values"])
-    return Parameter(name, tuple(values))
+    if n < 1:
+        raise DefinitionError(f"next_power_of_two({n})", ["it is defined from 1 up"])
+    return 1 << (n - 1).bit_length()
 
 
-def _faults(name: str, values: Sequence[Value]) -> Iterator[str]:
-    if not name.isidentifier():
-        yield f"{name!r} is not an identifier"
-    if not values:
-        yield "it has no values; list at least one"
-    first: dict[Any, Value] = {}
-    for value in values:
-        # 1 and True are equal to Python and to a dict, so a config could not tell them apart.
-        key = _key(int(value) if isinstance(value, bool) else value)
-        if key in first:
-            yield f"{first[key]!r} and {value!r} are equal; keep one"
-        first.setdefault(key, value)
+def _name_faults(name: str) -> Iterator[str]:
+    if not name.isidentifier() or keyword.iskeyword(name):
+        yield "the name is not an identifier, so no kernel can take it"
+    if name in RESERVED:
+        yield f"constraints use {name!r} for something else; rename it"
 
 
-def _key(value: Value) -> tuple[str, Value]:
-    plain = identity(value)
-    return type(plain).__name__, plain
+def _listed(where: str, values: Any) -> list[Any]:
+    """Return the values as a list; a bare value, a word or a set is refused, not guessed at."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise DefinitionError(where, [f"{values!r} is not a list of values; write [{values!r}]"])
+    if isinstance(values, set | frozenset):
+        raise DefinitionError(where, [f"{values!r} is a set and has no order; write a list"])
+    listed = list(values)
+    if not listed:
+        raise DefinitionError(where, ["its list of values is empty"])
+    return listed
 
 
-def _is_increasing(values: Sequence[Value]) -> bool:
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    return len(numbers) == len(values) and all(a < b for a, b in pairwise(numbers))
+def _distinct(where: str, written: list[Any]) -> tuple[Value, ...]:
+    """Return canonical values; all equal pairs are reported, as they were written."""
+    first: dict[Value, Any] = {}
+    faults = []
+    for item in written:
+        value = canonical(item, where=where)
+        if value in first:  # Python's equality: 1, 1.0 and True are one key of every cache
+            faults.append(f"values {first[value]!r} and {item!r} are equal")
+        else:
+            first[value] = item
+    if faults:
+        raise DefinitionError(where, faults)
+    return tuple(first)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

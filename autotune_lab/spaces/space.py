@@ -1,152 +1,147 @@
-"""A space as it is declared: parameters and constraints, before a problem and a device bind it."""
+"""What a kernel file declares: parameters and the rules between them, before any problem is known."""
 
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autotune_lab.errors import DefinitionError
 from autotune_lab.spaces.bound import BoundSpace
-from autotune_lab.spaces.constraint import Constraint, constraint
-from autotune_lab.spaces.enumeration import enumerate_codes
-from autotune_lab.spaces.expression import suggest
-from autotune_lab.spaces.parameter import Parameter, declared
+from autotune_lab.spaces.constraint import Constraint, DeviceFacts, Rule, Scope, built_in
+from autotune_lab.spaces.enumeration import enumerate_rows
+from autotune_lab.spaces.parameter import Parameter, next_power_of_two, powers_of_two
 
-__all__ = ["BoundSpace", "Space"]
-
-DEVICE = "device"
-DERIVED_FIELDS = frozenset({"itemsize"})
+__all__ = ["BoundSpace", "Parameter", "Space", "next_power_of_two", "powers_of_two"]
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class Space:
-    """Meta-parameters and what may be combined: ``Space(BLOCK=powers_of_two(64, 1024), ...)``.
+    """Meta-parameters with their values, and the constraints between them; immutable.
 
-    Immutable; ``where`` and ``heuristic`` return a new space.
+    ``Space(BLOCK=powers_of_two(64, 1024), num_warps=[1, 2, 4]).where("BLOCK >= 32 * num_warps")``.
+    A value list may be a ``Parameter``, to say that its values have an order or have none.
+
+    Attributes:
+        parameters: in the order of declaration.
+        constraints: legality rules and heuristics, in the order of declaration.
 
     Raises:
-        DefinitionError: a parameter has no values, equal values, or a bad name; all are named.
+        DefinitionError: no parameters, or some are declared wrongly; all of them are named.
     """
+
+    __slots__ = ("constraints", "parameters")
 
     parameters: tuple[Parameter, ...]
     constraints: tuple[Constraint, ...]
 
-    def __init__(self, **parameters: Sequence[Any] | Parameter) -> None:
-        faults: list[str] = []
-        made: list[Parameter] = []
+    def __init__(self, /, **parameters: Iterable[Any] | Parameter) -> None:
+        faults: list[str] = [] if parameters else ["it has no parameters"]
+        made = []
         for name, values in parameters.items():
             try:
-                made.append(declared(name, values))
+                made.append(_parameter(name, values))
             except DefinitionError as error:
-                faults.append(str(error))
-        if not parameters:
-            faults.append("it has no parameters")
+                faults.extend(f"{error.where}: {fault}" for fault in error.faults)
         if faults:
             raise DefinitionError("space", faults)
-        object.__setattr__(self, "parameters", tuple(made))
-        object.__setattr__(self, "constraints", ())
+        self._set(tuple(made), built_in(parameters))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Parameter names in the order declared."""
+        """The parameters' names, in the order of declaration."""
         return tuple(parameter.name for parameter in self.parameters)
 
-    def where(self, rule: str | Callable[..., Any], *, reason: str = "") -> "Space":
-        """Add a legality rule: what it rejects is never compiled and never counted as a trial.
+    def where(self, constraint: Rule, *, reason: str = "") -> "Space":
+        """Return the space with one more legality rule; what it rejects is never compiled.
 
         Args:
-            rule: an expression over parameters, problem fields and ``device.`` fields, or a
-                function whose argument names say what it reads.
-            reason: what reports call it; required for a function.
+            constraint: a text over parameters, problem fields (``M``, ``dtype``, ``itemsize``) and
+                ``device`` fields (``device.sm_count``), or a function whose arguments have such names
+                (``device`` and ``problem`` being the whole thing).
+            reason: why, for whoever asks what happened to a config; the name of a function in lists.
 
         Raises:
-            DefinitionError: the rule is not allowed.
+            DefinitionError: the text can't be understood; the message has the column.
         """
-        return self._with(constraint(rule, reason=reason))
+        return self._with(Constraint.declare(constraint, reason=reason))
 
-    def heuristic(self, rule: str | Callable[..., Any], *, reason: str = "") -> "Space":
-        """Add a speed rule: what it rejects is legal, but left out unless a study asks for it.
+    def heuristic(self, constraint: Rule, *, reason: str = "") -> "Space":
+        """Return the space with one more rule of thumb: what it rejects runs, but is not proposed.
+
+        A study that trusts no rule of thumb asks for ``heuristics=False``. Arguments and errors are
+        those of ``where``.
 
         Raises:
-            DefinitionError: the rule is not allowed.
+            DefinitionError: the text can't be understood; the message has the column.
         """
-        return self._with(constraint(rule, reason=reason, is_heuristic=True))
+        return self._with(Constraint.declare(constraint, reason=reason, is_heuristic=True))
 
-    def faults(self, problem_fields: AbstractSet[str]) -> list[str]:
-        """Name the constraints that read something that neither space nor problem has."""
-        known = set(self.names) | set(problem_fields) | DERIVED_FIELDS | {DEVICE}
-        return [
-            f"constraint {rule.text!r} reads {name!r}{suggest(name, known)}"
-            for rule in self.constraints
-            for name in sorted(rule.names)
-            if name not in known and not name.startswith("device.")
-        ]
+    def faults(self, problem_fields: set[str]) -> list[str]:
+        """Name what constraints read and neither the space nor any problem has."""
+        known = {*self.names, *problem_fields}
+        if "dtype" in problem_fields:
+            known.add("itemsize")
+        return [fault for rule in self.constraints for fault in rule.faults(known)]
 
     def bind(
-        self, problem: Mapping[str, Any], model: Any = None, *, heuristics: bool = True
+        self,
+        problem: Mapping[str, Any],
+        model: DeviceFacts | None = None,
+        *,
+        heuristics: bool = True,
+        required: bool = True,
     ) -> BoundSpace:
-        """Enumerate the configs that are valid for a problem on a device.
+        """Return the valid configs for a problem on a device.
 
         Args:
-            problem: its fields; ``itemsize`` is read too where the problem has it.
-            model: a device model; without one, constraints over ``device.`` are skipped and listed
-                in the result's ``skipped``.
-            heuristics: leave out what speed rules reject.
+            problem: a ``Problem``, or any mapping of its fields.
+            model: a device model; without one, rules about the device are skipped and listed.
+            heuristics: leave out what rules of thumb advise against.
+            required: raise if nothing is valid; else the space is then empty.
 
         Raises:
-            DefinitionError: a constraint reads an unknown name, fails, or no config is valid.
+            DefinitionError: a constraint names something unknown, fails on some config, or rejects
+                all that was left.
         """
-        if faults := self.faults(set(problem)):
-            raise DefinitionError("space", faults)
+        columns = {name: column for column, name in enumerate(self.names)}
+        scope = Scope(columns, problem, model)
         rules = [rule for rule in self.constraints if heuristics or not rule.is_heuristic]
-        skipped = [] if model is not None else [rule for rule in rules if _reads_device(rule)]
-        applied = [rule for rule in rules if rule not in skipped]
-        codes, rejections = enumerate_codes(
-            self.parameters, applied, _fixed_scope(problem, model, applied)
+        skipped = [rule.label for rule in rules if rule.needs_device and model is None]
+        bound = [rule.bind(scope) for rule in rules if not (rule.needs_device and model is None)]
+        found = enumerate_rows(self.parameters, bound)
+        if required and not len(found.codes):
+            raise DefinitionError("space", [_nothing_left(found.rejections, problem)])
+        return BoundSpace(
+            self.parameters,
+            found.codes,
+            rejections=found.rejections,
+            skipped=skipped,
+            bound=bound,
         )
-        bound = BoundSpace(
-            parameters=self.parameters,
-            codes=codes,
-            constraints=tuple(rule.text for rule in rules),
-            rejections=rejections,
-            skipped=tuple(rule.text for rule in skipped),
-        )
-        if not len(bound):
-            raise DefinitionError("space", [_why_empty(rejections, problem)])
-        return bound
 
-    def _with(self, rule: Constraint) -> "Space":
-        changed = Space.__new__(Space)
-        object.__setattr__(changed, "parameters", self.parameters)
-        object.__setattr__(changed, "constraints", (*self.constraints, rule))
-        return changed
+    def __repr__(self) -> str:
+        listing = ", ".join(f"{p.name}={list(p.values)}" for p in self.parameters)
+        return f"Space({listing})" + "".join(f".where({c.label!r})" for c in self.constraints)
+
+    def _with(self, constraint: Constraint) -> "Space":
+        grown = object.__new__(Space)
+        grown._set(self.parameters, (*self.constraints, constraint))
+        return grown
+
+    def _set(self, parameters: tuple[Parameter, ...], constraints: tuple[Constraint, ...]) -> None:
+        self.parameters = parameters
+        self.constraints = constraints
 
 
-def _reads_device(rule: Constraint) -> bool:
-    return any(name == DEVICE or name.startswith("device.") for name in rule.names)
+def _parameter(name: str, values: Iterable[Any] | Parameter) -> Parameter:
+    if not isinstance(values, Parameter):
+        return Parameter(name, values)  # type: ignore[arg-type]
+    if values.name != name:
+        raise DefinitionError(f"parameter {name!r}", [f"it is given {values.name!r} as its name"])
+    return values
 
 
-def _fixed_scope(
-    problem: Mapping[str, Any], model: Any, rules: Sequence[Constraint]
-) -> dict[str, Any]:
-    """Gather what constraints read beside parameters: problem fields and the device's."""
-    scope: dict[str, Any] = dict(problem)
-    read = {name for rule in rules for name in rule.names}
-    for name in DERIVED_FIELDS & read:
-        scope[name] = getattr(problem, name)
-    if DEVICE in read:
-        scope[DEVICE] = model
-    for name in read:
-        if name.startswith("device."):
-            field = name.removeprefix("device.")
-            if not hasattr(model, field):
-                raise DefinitionError("space", [f"{name!r} is not a field of a device model"])
-            scope[name] = getattr(model, field)
-    return scope
-
-
-def _why_empty(rejections: Mapping[str, int], problem: Mapping[str, Any]) -> str:
-    ordered = sorted(rejections.items(), key=lambda entry: -entry[1])
-    listing = "; ".join(f"{text!r} rejects {count}" for text, count in ordered if count)
+def _nothing_left(rejections: Mapping[str, int], problem: Mapping[str, Any]) -> str:
+    last = [label for label, count in rejections.items() if count][-1]
+    counts = ", ".join(f"{label!r} rejects {n}" for label, n in rejections.items() if n)
     fields = ",".join(f"{name}={value}" for name, value in problem.items())
-    return f"no config is valid for {fields or 'this problem'}: {listing}"
+    return (
+        f"no config is valid for {fields or 'this problem'}: after {last!r} none is left ({counts})"
+    )
