@@ -1,4 +1,4 @@
-"""The order in which programs visit the tiles of a matrix product."""
+"""What the matrix products share: the order of their tiles, and the sum over K for one of them."""
 
 import triton
 import triton.language as tl
@@ -17,3 +17,39 @@ def grouped_tile(tile, tiles_m, tiles_n, GROUP_M: tl.constexpr):
     group_m = tl.minimum(tiles_m - first_m, GROUP_M)
     inside = tile % tiles_per_group
     return first_m + inside % group_m, inside // group_m
+
+
+@triton.jit
+def tile_product(
+    a, b, tile_m, tile_n, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    EVEN_K: tl.constexpr, TMA: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Return one (BLOCK_M, BLOCK_N) tile of a @ b in float32.
+
+    With TMA, a and b are descriptors, which know their bounds; else they are pointers. Rows past M
+    and columns past N then wrap around, so that only K needs a mask, and only if not EVEN_K.
+    """
+    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    if TMA:
+        for start in range(0, K, BLOCK_K):
+            left = a.load([tile_m * BLOCK_M, start])
+            right = b.load([start, tile_n * BLOCK_N])
+            total = tl.dot(left, right, total, input_precision=PRECISION)
+    else:
+        rows = ((tile_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M).to(tl.int64)
+        columns = ((tile_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N).to(tl.int64)
+        k = tl.arange(0, BLOCK_K)
+        a_ptrs = a + rows[:, None] * stride_am + k[None, :] * stride_ak
+        b_ptrs = b + k[:, None] * stride_bk + columns[None, :] * stride_bn
+        for start in range(0, K, BLOCK_K):
+            if EVEN_K:
+                left = tl.load(a_ptrs)
+                right = tl.load(b_ptrs)
+            else:
+                left = tl.load(a_ptrs, mask=(start + k < K)[None, :], other=0.0)
+                right = tl.load(b_ptrs, mask=(start + k < K)[:, None], other=0.0)
+            total = tl.dot(left, right, total, input_precision=PRECISION)
+            a_ptrs += BLOCK_K * stride_ak
+            b_ptrs += BLOCK_K * stride_bk
+    return total

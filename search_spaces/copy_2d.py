@@ -56,7 +56,7 @@ copy_2d = KernelDefinition(
         BLOCK_M=powers_of_two(1, 64),
         BLOCK_N=powers_of_two(32, 2048),
         num_warps=[1, 2, 4, 8],
-    ).where(
+    ).heuristic(
         "32 * num_warps <= BLOCK_M * BLOCK_N <= 2048 * num_warps",
         reason="each thread copies between 1 and 64 elements",
     ),

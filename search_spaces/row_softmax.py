@@ -92,11 +92,11 @@ row_softmax = KernelDefinition(
         ROWS=[1, 2, 4, 8],
         num_warps=[1, 2, 4, 8, 16, 32],
     )
-    .where(
+    .heuristic(
         "BLOCK_SIZE < 2 * N or BLOCK_SIZE == 256",
         reason="a block above the smallest is never more than half empty",
     )
-    .where(
+    .heuristic(
         "32 * num_warps <= ROWS * BLOCK_SIZE <= 4096 * num_warps",
         reason="each thread holds between 1 and 128 elements; more would spill",
     ),

@@ -61,7 +61,7 @@ transpose = KernelDefinition(
         BLOCK_M=powers_of_two(16, 256),
         BLOCK_N=powers_of_two(16, 256),
         num_warps=[1, 2, 4, 8, 16],
-    ).where(
+    ).heuristic(
         "32 * num_warps <= BLOCK_M * BLOCK_N <= 2048 * num_warps",
         reason="each thread moves between 1 and 64 elements",
     ),

@@ -47,7 +47,7 @@ vector_add = KernelDefinition(
     space=Space(
         BLOCK_SIZE=powers_of_two(64, 16384),
         num_warps=[1, 2, 4, 8, 16],
-    ).where(
+    ).heuristic(
         "BLOCK_SIZE >= 32 * num_warps",
         reason="each thread adds at least one pair",
     ),

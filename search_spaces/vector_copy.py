@@ -43,7 +43,7 @@ vector_copy = KernelDefinition(
     space=Space(
         BLOCK_SIZE=powers_of_two(256, 16384),
         num_warps=[1, 2, 4, 8, 16],
-    ).where(
+    ).heuristic(
         "BLOCK_SIZE >= 32 * num_warps",
         reason="each thread copies at least one element",
     ),
