@@ -12,7 +12,7 @@ import math
 import numbers
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -20,8 +20,23 @@ T = TypeVar("T")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
+Decoder = Callable[[Any], Any]
+
+
 class CodecError(ValueError):
-    """The value has no JSON, or the JSON does not describe a value of the type asked for."""
+    """The value has no JSON, or the JSON does not describe a value of the type asked for.
+
+    The message starts with where in the value it is: ``Trial.measurements[2].phase: ...``.
+    """
+
+    def __init__(self, what: str, path: str = "") -> None:
+        self.what = what
+        self.path = path
+        super().__init__(f"{path}: {what}" if path else what)
+
+    def inside(self, step: str) -> "CodecError":
+        """Return the same error as seen from one level further out."""
+        return CodecError(self.what, step + self.path)
 
 
 def to_plain(value: Any, *, sparse: bool = False) -> Any:
@@ -58,20 +73,24 @@ def from_plain(kind: type[T], data: Any) -> T:
     Raises:
         CodecError: the data does not fit the type; the message says where.
     """
-    return typing.cast("T", _decode(kind, data, kind.__name__))
+    try:
+        decode = _decoder(typing.cast("Any", kind))
+        return typing.cast("T", decode(data))
+    except CodecError as error:
+        raise error.inside(kind.__name__) from error
 
 
-def to_json(value: Any, *, sparse: bool = False) -> str:
-    """Write strict JSON (no NaN, no Infinity) with sorted keys.
+def to_json(value: Any, *, sparse: bool = False, sort_keys: bool = True) -> str:
+    """Write strict JSON (no NaN, no Infinity), by default with sorted keys.
 
     Raises:
         CodecError: the value holds a number that is not finite, or something that is no record.
     """
     plain = to_plain(value, sparse=sparse)
     try:
-        return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return json.dumps(plain, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise CodecError(f"{type(value).__name__}: has no strict JSON: {error}") from error
+        raise CodecError(f"has no strict JSON: {error}", type(value).__name__) from error
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
@@ -92,7 +111,7 @@ def parse(text: str | bytes, where: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        raise CodecError(f"{where}: not strict JSON: {error}") from error
+        raise CodecError(f"not strict JSON: {error}", where) from error
 
 
 def _refuse(word: str) -> NoReturn:
@@ -113,84 +132,126 @@ def _is_default(field: "dataclasses.Field[Any]", value: Any) -> bool:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _decode(kind: Any, data: Any, where: str) -> Any:
-    if kind is Any:
-        return data
+def _decoder(kind: Any) -> Decoder:
+    """Return the function that decodes a type; found once a type, not once a value."""
     origin, args = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return lambda data: data
     if origin in (typing.Union, types.UnionType):
-        return _decode_union(args, data, where)
+        return _union_decoder(args)
     if dataclasses.is_dataclass(kind):
-        return _decode_record(kind, data, where)
+        return _record_decoder(kind)
     if origin is tuple:
-        if not isinstance(data, list):
-            raise CodecError(f"{where}: expected a list, got {data!r}")
-        item = args[0]
-        return tuple(_decode(item, entry, f"{where}[{i}]") for i, entry in enumerate(data))
+        return _tuple_decoder(_decoder(args[0]))
     if origin is not None and issubclass(origin, Mapping):
-        if not isinstance(data, dict):
-            raise CodecError(f"{where}: expected an object, got {data!r}")
-        return {key: _decode(args[1], entry, f"{where}.{key}") for key, entry in data.items()}
-    if isinstance(kind, type) and (issubclass(kind, enum.Enum) or hasattr(kind, "from_plain")):
-        build = kind if issubclass(kind, enum.Enum) else kind.from_plain
-        try:
-            return build(data)
-        except ValueError as error:
-            raise CodecError(f"{where}: {error}") from error
-    return _decode_scalar(kind, data, where)
+        return _mapping_decoder(_decoder(args[1]))
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _built(kind)
+    if isinstance(kind, type) and hasattr(kind, "from_plain"):
+        return _built(kind.from_plain)
+    return _scalar_decoder(kind)
 
 
-def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
-    if data is None and type(None) in options:
-        return None
-    failure: CodecError | None = None
-    for option in options:
-        if option is not type(None):
+def _union_decoder(options: tuple[Any, ...]) -> Decoder:
+    decoders = [_decoder(option) for option in options if option is not type(None)]
+    is_optional = type(None) in options
+
+    def decode(data: Any) -> Any:
+        if data is None and is_optional:
+            return None
+        for decoder in decoders[:-1]:
             try:
-                return _decode(option, data, where)
-            except CodecError as error:
-                failure = error
-    raise failure or CodecError(f"{where}: {data!r} is not allowed")
+                return decoder(data)
+            except CodecError:
+                continue
+        return decoders[-1](data)
+
+    return decode
 
 
-def _decode_record(kind: Any, data: Any, where: str) -> Any:
-    if not isinstance(data, dict):
-        raise CodecError(f"{where}: expected an object, got {data!r}")
-    allowed, required = _keys(kind)
-    if unknown := sorted(set(data) - allowed):
-        raise CodecError(f"{where}: unknown keys {', '.join(unknown)}")
-    if missing := [name for name in required if name not in data]:
-        raise CodecError(f"{where}: missing keys {', '.join(missing)}")
-    hints = _hints(kind)
-    values = {name: _decode(hints[name], item, f"{where}.{name}") for name, item in data.items()}
-    try:
-        return kind(**values)
-    except ValueError as error:
-        raise CodecError(f"{where}: {error}") from error
-
-
-@functools.cache
-def _keys(kind: Any) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the keys that a record may have, and those that it must have."""
+def _record_decoder(kind: Any) -> Decoder:
+    hints = get_type_hints(kind)
     fields = [field for field in dataclasses.fields(kind) if field.init]
-    required = (
+    decoders = {field.name: _decoder(hints[field.name]) for field in fields}
+    build = _built(lambda values: kind(**values))
+    required = [
         field.name
         for field in fields
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    )
-    return frozenset(field.name for field in fields), tuple(required)
+    ]
+
+    def decode(data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise CodecError(f"expected an object, got {data!r}")
+        if unknown := sorted(data.keys() - decoders.keys()):
+            raise CodecError(f"unknown keys {', '.join(unknown)}")
+        if missing := [name for name in required if name not in data]:
+            raise CodecError(f"missing keys {', '.join(missing)}")
+        values = {}
+        for name, item in data.items():
+            try:
+                values[name] = decoders[name](item)
+            except CodecError as error:
+                raise error.inside(f".{name}") from error
+        return build(values)
+
+    return decode
 
 
-def _decode_scalar(kind: Any, data: Any, where: str) -> Any:
-    if kind is float and isinstance(data, int) and not isinstance(data, bool):
+def _tuple_decoder(decoder: Decoder) -> Decoder:
+    def decode(data: Any) -> tuple[Any, ...]:
+        if not isinstance(data, list):
+            raise CodecError(f"expected a list, got {data!r}")
+        values = []
+        for position, item in enumerate(data):
+            try:
+                values.append(decoder(item))
+            except CodecError as error:
+                raise error.inside(f"[{position}]") from error
+        return tuple(values)
+
+    return decode
+
+
+def _mapping_decoder(decoder: Decoder) -> Decoder:
+    def decode(data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            raise CodecError(f"expected an object, got {data!r}")
+        values = {}
+        for key, item in data.items():
+            try:
+                values[key] = decoder(item)
+            except CodecError as error:
+                raise error.inside(f".{key}") from error
+        return values
+
+    return decode
+
+
+def _built(build: Decoder) -> Decoder:
+    """Return a decoder that lets a type judge its own data."""
+
+    def decode(data: Any) -> Any:
         try:
-            return float(data)
-        except OverflowError as error:
-            raise CodecError(f"{where}: {error}") from error
-    if not isinstance(kind, type) or type(data) is not kind:
+            return build(data)
+        except CodecError:
+            raise
+        except ValueError as error:
+            raise CodecError(str(error)) from error
+
+    return decode
+
+
+def _scalar_decoder(kind: Any) -> Decoder:
+    def decode(data: Any) -> Any:
+        if type(data) is kind:
+            return data
+        if kind is float and type(data) is int:
+            try:
+                return float(data)
+            except OverflowError as error:
+                raise CodecError(str(error)) from error
         expected = getattr(kind, "__name__", str(kind))
-        raise CodecError(f"{where}: expected {expected}, got {data!r}")
-    return data
+        raise CodecError(f"expected {expected}, got {data!r}")
+
+    return decode

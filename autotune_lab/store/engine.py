@@ -90,9 +90,9 @@ def named_errors(location: Location) -> Iterator[None]:
     except OperationalError as error:
         raise _operational(location, error) from error
     except DBAPIError as error:
-        if location.is_sqlite and isinstance(error.orig, sqlite3.DatabaseError):
-            if not isinstance(error.orig, sqlite3.IntegrityError | sqlite3.ProgrammingError):
-                raise _damaged(location, error) from error
+        # Plain `DatabaseError`, not one of its kinds, is how sqlite3 reports a file it can't read.
+        if type(error.orig) is sqlite3.DatabaseError:
+            raise _damaged(location, error) from error
         raise
     except SQLAlchemyError as error:
         raise StoreError(f"{location.display}: {_first_line(error)}") from error

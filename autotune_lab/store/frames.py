@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from autotune_lab.codec import from_json
 from autotune_lab.definitions import Problem
-from autotune_lab.records import Pick
+from autotune_lab.records import Pick, SpaceSnapshot
 from autotune_lab.spaces.config import Config
 from autotune_lab.store import picks as stored_picks
 from autotune_lab.store import rows
@@ -117,8 +117,9 @@ def contexts(store: Store, query: Query) -> pd.DataFrame:
     """Return one row a context, oldest first.
 
     Columns: ``context_id``, ``CONTEXT_COLUMNS``, ``bytes`` and ``flops`` (the least work),
-    ``space`` (``SpaceSnapshot``), ``copy_gbs``, ``matmul_tflops`` (dtype -> TFLOP/s), ``launch_floor_ms``,
-    ``runs`` (how many measured it), and the records ``model``, ``environment``, ``protocol``.
+    ``space`` (``SpaceSnapshot``), ``copy_gbs``, ``matmul_tflops`` (dtype -> TFLOP/s),
+    ``launch_floor_ms``, ``runs`` (how many measured it), and the records ``model``,
+    ``environment``, ``protocol``.
     """
     counted = select(TrialRow.context_id, func.count(TrialRow.run_id.distinct()))
     with store.reading() as connection:
@@ -223,7 +224,7 @@ def _facts(row: rows.Row) -> dict[str, Any]:
     return {
         "bytes": row["work_bytes"],
         "flops": row["work_flops"],
-        "space": rows.snapshot_of(row["space"]),
+        "space": from_json(SpaceSnapshot, row["space"]).canonical(),
         "copy_gbs": row["copy_gbs"],
         "matmul_tflops": json.loads(row["matmul_tflops"]),
         "launch_floor_ms": row["launch_floor_ms"],

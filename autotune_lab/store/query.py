@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Executable, Select, func, or_, select
 
 from autotune_lab.definitions import Problem
 from autotune_lab.records import Source
@@ -73,7 +73,7 @@ class Query:
         return TrialRow.run_id.in_(runs.where(StudyRow.name == self.study))
 
 
-def select_contexts(query: Query) -> Select[Any]:
+def select_contexts(query: Query) -> Executable:
     """Select the matching contexts with all that they are made of, oldest first."""
     return (
         select(

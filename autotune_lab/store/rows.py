@@ -7,7 +7,6 @@ Whatever library a number comes from, it is a plain int or float here: SQLite wo
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -28,14 +27,12 @@ from autotune_lab.records import (
     Protocol,
     Resources,
     Source,
-    SpaceSnapshot,
     Telemetry,
     Trial,
     TrialState,
 )
+from autotune_lab.samples import pack, unpack
 from autotune_lab.spaces.config import Config
-from autotune_lab.spaces.values import canonical
-from autotune_lab.store.samples import pack, unpack
 
 Row = RowMapping
 Values = dict[str, Any]
@@ -104,7 +101,7 @@ def protocol_values(protocol: Protocol) -> Values:
 
 def problem_values(problem: Problem) -> Values:
     """Return the row of a problem; its fields keep their order."""
-    record = json.dumps(codec.to_plain(problem), separators=(",", ":"), allow_nan=False)
+    record = codec.to_json(problem, sort_keys=False)
     return {"id": problem.id, "label": str(problem), "record": record}
 
 
@@ -132,16 +129,6 @@ def context_of(row: Row) -> Context:
         raise StoreDamaged(f"context {row['context_id']}: can't be read: {error}") from error
 
 
-def snapshot_of(text: str) -> SpaceSnapshot:
-    """Rebuild a space's snapshot; tuples among the values become tuples again."""
-    space = codec.from_json(SpaceSnapshot, text)
-    values = {
-        name: tuple(canonical(value, where=f"parameter {name}") for value in choices)
-        for name, choices in space.parameters.items()
-    }
-    return replace(space, parameters=values)
-
-
 def outcome_values(outcome: Outcome) -> Values:
     """Return the columns of a trial that its outcome decides; times only where it is ``ok``."""
     timed = outcome.measurement if outcome.state is TrialState.OK else None
@@ -161,9 +148,9 @@ def outcome_values(outcome: Outcome) -> Values:
 def trial_values(trial: Trial) -> Values:
     """Return the columns of a finished trial, its measurements aside.
 
-    Its time is that of its first screening; of whatever came first where it was never screened.
+    Its time is that of its first measurement outside a playoff, as in ``Trial.screen_ms``.
     """
-    screens = [m for m in trial.measurements if m.phase is Phase.SCREEN] or trial.measurements
+    screens = [m for m in trial.measurements if m.phase is not Phase.PLAYOFF]
     timed = screens[0] if screens and trial.state is TrialState.OK else None
     return {
         "context_id": trial.context_id,

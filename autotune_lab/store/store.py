@@ -176,6 +176,17 @@ class Store:
                 trial_id,
             )
 
+    def demote(self, trial_id: int, outcome: Outcome) -> None:
+        """Take back that a trial ran correctly: a later run of the same config failed.
+
+        What was measured stays; the trial's state and reason become the failure's.
+
+        Raises:
+            UsageError: the trial is not ``ok``, or the outcome is no failure.
+        """
+        with self.writing() as connection:
+            trials.demote(connection, trial_id, outcome)
+
     def add_measurement(self, trial_id: int, measurement: Measurement) -> None:
         """Add a measurement (playoff, transfer) to a trial that ran correctly.
 

@@ -91,6 +91,30 @@ def finish(
         _put_measurements(connection, [(trial_id, outcome.measurement)])
 
 
+def demote(connection: Connection, trial_id: int, outcome: Outcome) -> None:
+    """Turn a correct trial into the failure that a later run of the same config was.
+
+    Raises:
+        UsageError: the trial is not ``ok``, or the outcome is no failure.
+    """
+    if not outcome.state.is_failure:
+        raise UsageError(f"trial {trial_id}: {outcome.state} is not a failure")
+    changed = (
+        update(_TRIALS)
+        .where(_TRIALS.c.id == trial_id, _TRIALS.c.state == TrialState.OK.value)
+        .values(
+            state=outcome.state.value,
+            reason=outcome.reason,
+            detail=outcome.detail,
+            time_ms=None,
+            low_ms=None,
+            high_ms=None,
+        )
+    )
+    if not connection.execute(changed).rowcount:
+        raise UsageError(f"trial {trial_id}: is not an ok trial of this store")
+
+
 def add_measurement(connection: Connection, trial_id: int, measurement: Measurement) -> None:
     """Add a measurement to a trial that ran correctly.
 

@@ -13,6 +13,8 @@ import numpy as np
 _FLOAT32 = 1
 _FLOAT64 = 2
 _TYPES: dict[int, np.dtype[Any]] = {_FLOAT32: np.dtype("<f4"), _FLOAT64: np.dtype("<f8")}
+# A small blob may claim to unfold into any amount of memory; no study takes 10^8 samples.
+_MOST_BYTES = 800_000_000
 
 
 class SamplesError(ValueError):
@@ -37,8 +39,11 @@ def unpack(blob: bytes) -> tuple[float, ...]:
     """
     if not blob or blob[0] not in _TYPES:
         raise SamplesError(f"samples of unknown version {blob[:1].hex() or '(empty)'}")
+    stream = zlib.decompressobj()
     try:
-        data = zlib.decompress(blob[1:])
+        data = stream.decompress(blob[1:], _MOST_BYTES)
+        if not stream.eof or stream.unused_data:
+            raise SamplesError("samples are cut short or run on")
         return tuple(np.frombuffer(data, dtype=_TYPES[blob[0]]).astype(np.float64).tolist())
     except (zlib.error, ValueError) as error:
         raise SamplesError(f"samples are damaged: {error}") from error

@@ -1,0 +1,66 @@
+"""Stores to recordings and back."""
+
+import json
+
+from autotune_lab import codec
+from autotune_lab.recording import RecordedContext, Recording
+from autotune_lab.records import Device, Hello, Pick, SpaceSnapshot, TrialState, Work
+from autotune_lab.store import picks, rows, trials
+from autotune_lab.store.query import Query, select_contexts
+from autotune_lab.store.store import Store
+
+_UNFINISHED = (TrialState.RUNNING, TrialState.INTERRUPTED)
+_FINISHED = tuple(state for state in TrialState if state not in _UNFINISHED)
+
+
+def dump(store: Store, query: Query) -> list[RecordedContext]:
+    """Return the matching contexts with their finished trials and all their picks, oldest first."""
+    with store.reading() as connection:
+        found = connection.execute(select_contexts(query)).mappings().all()
+        chosen = picks.load(connection, query, latest=False)
+        return [
+            RecordedContext(
+                context=rows.context_of(row),
+                space=codec.from_json(SpaceSnapshot, row["space"]).canonical(),
+                work=Work(row["work_bytes"], row["work_flops"]),
+                launch_floor_ms=row["launch_floor_ms"],
+                copy_gbs=row["copy_gbs"],
+                matmul_tflops=json.loads(row["matmul_tflops"]),
+                trials=tuple(trials.load(connection, row["context_id"], _FINISHED)),
+                picks=tuple(pick for pick in chosen if pick.context.id == row["context_id"]),
+            )
+            for row in found
+        ]
+
+
+def load(store: Store, recording: Recording) -> int:
+    """Store what a recording holds and return how many trials were new."""
+    added = 0
+    known = {_pick_key(pick) for pick in store.picks(latest=False)}
+    for entry in recording.contexts:
+        store.add_context(entry.context, space=entry.space, work=entry.work, hello=_hello(entry))
+        ids = store.record_all(entry.context.id, entry.trials)
+        added += sum(trial_id is not None for trial_id in ids)
+        for pick in entry.picks:
+            if _pick_key(pick) not in known:
+                store.add_pick(pick)
+    return added
+
+
+def _pick_key(pick: Pick) -> tuple[str, str, str]:
+    return pick.context.id, pick.config.id, pick.picked_at
+
+
+def _hello(entry: RecordedContext) -> Hello | None:
+    """Return what the recording's worker said of itself; None if no trial names its device."""
+    context = entry.context
+    uuid = next((trial.device_uuid for trial in entry.trials if trial.device_uuid), "")
+    if not uuid:
+        return None
+    return Hello(
+        device=Device(context.model, uuid, context.source),
+        environment=context.environment,
+        launch_floor_ms=entry.launch_floor_ms,
+        copy_gbs=entry.copy_gbs,
+        matmul_tflops=entry.matmul_tflops,
+    )
