@@ -18,8 +18,9 @@ from autotune_lab.records import Pick, SpaceSnapshot
 from autotune_lab.spaces.config import Config
 from autotune_lab.store import picks as stored_picks
 from autotune_lab.store import rows
-from autotune_lab.store.query import Query, select_contexts
+from autotune_lab.store.query import Query
 from autotune_lab.store.schema import MeasurementRow, RunRow, StudyRow, TrialRow
+from autotune_lab.store.selecting import in_study, select_contexts
 from autotune_lab.store.store import Store
 
 CONTEXT_COLUMNS = (
@@ -193,7 +194,7 @@ def _select_measurements() -> Select[Any]:
 
 def _of(query: Query, context_ids: list[str]) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = [TrialRow.context_id.in_(context_ids)]
-    return [*conditions, query.in_study()] if query.study is not None else conditions
+    return [*conditions, in_study(query.study)] if query.study is not None else conditions
 
 
 def _stream(

@@ -6,8 +6,9 @@ from sqlalchemy import Connection, insert, select
 
 from autotune_lab.records import Pick
 from autotune_lab.store import rows
-from autotune_lab.store.query import Query, select_contexts
+from autotune_lab.store.query import Query
 from autotune_lab.store.schema import PickRow
+from autotune_lab.store.selecting import select_contexts
 
 _BATCH = 500
 

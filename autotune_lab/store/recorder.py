@@ -6,7 +6,8 @@ from autotune_lab import codec
 from autotune_lab.recording import RecordedContext, Recording
 from autotune_lab.records import Device, Hello, Pick, SpaceSnapshot, TrialState, Work
 from autotune_lab.store import picks, rows, trials
-from autotune_lab.store.query import Query, select_contexts
+from autotune_lab.store.query import Query
+from autotune_lab.store.selecting import select_contexts
 from autotune_lab.store.store import Store
 
 _UNFINISHED = (TrialState.RUNNING, TrialState.INTERRUPTED)

@@ -27,8 +27,9 @@ from autotune_lab.store import engine as engines
 from autotune_lab.store import parts, picks, rows, runs, trials
 from autotune_lab.store.location import Location, locate
 from autotune_lab.store.opening import open_engine
-from autotune_lab.store.query import Query, select_contexts
+from autotune_lab.store.query import Query
 from autotune_lab.store.runs import StudySummary
+from autotune_lab.store.selecting import select_contexts
 
 _log = logging.getLogger(__name__)
 
