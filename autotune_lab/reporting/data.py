@@ -1,0 +1,110 @@
+"""Gathers all that a report needs from a store, once; sections see only this.
+
+``ReportData`` holds the frames of ``store.frames``, whole or of one kernel.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+
+from autotune_lab.records import Pick, Source
+from autotune_lab.reporting import wording
+from autotune_lab.store import frames
+from autotune_lab.store.query import Query
+from autotune_lab.store.store import Store
+
+# What tells two contexts of one device model and problem apart, most telling first.
+_DISTINCTIONS = {
+    "device_model_id": "device",
+    "triton": "Triton",
+    "driver": "driver",
+    "code_hash": "code",
+    "source": "source",
+    "environment_id": "environment",
+    "protocol_id": "protocol",
+    "reference_hash": "reference",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """Frames of trials, measurements and contexts, and the standing picks.
+
+    Attributes:
+        trials: one row a trial (columns of ``store.frames.trials``).
+        measurements: one row a measurement (``store.frames.measurements``).
+        contexts: one row a context (``store.frames.contexts``).
+        picks: the standing pick of each context that has one.
+        labels: context id -> short name, unique among the contexts of its kernel.
+    """
+
+    trials: pd.DataFrame
+    measurements: pd.DataFrame
+    contexts: pd.DataFrame
+    picks: tuple[Pick, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of the kernels, sorted."""
+        return sorted(self.contexts["kernel"].unique())
+
+    @property
+    def notices(self) -> list[str]:
+        """What must be said beside these numbers: replayed, imported or simulated sources."""
+        sources = sorted(self.contexts["source"].unique())
+        return [notice for source in sources if (notice := Source(source).notice)]
+
+    def of(self, kernel: str) -> "ReportData":
+        """Return the part that speaks of one kernel, its contexts labelled."""
+        contexts = self.contexts[self.contexts["kernel"] == kernel].reset_index(drop=True)
+        ids = set(contexts["context_id"])
+        return replace(
+            self,
+            trials=_within(self.trials, ids),
+            measurements=_within(self.measurements, ids),
+            contexts=contexts,
+            picks=tuple(pick for pick in self.picks if pick.context.id in ids),
+            labels=context_labels(contexts),
+        )
+
+
+def gather(store: Store, query: Query) -> ReportData:
+    """Read a store once.
+
+    Raises:
+        StoreError: the store can't be read.
+    """
+    return ReportData(
+        trials=frames.trials(store, query),
+        measurements=frames.measurements(store, query),
+        contexts=frames.contexts(store, query),
+        picks=tuple(frames.picks(store, query)),
+    )
+
+
+def context_labels(contexts: pd.DataFrame) -> dict[str, str]:
+    """Name each context by device model and problem, and by what else it takes to be unique.
+
+    What all problems share is left out: a label says no more than it must.
+    """
+    rows: list[dict[str, Any]] = contexts.to_dict("records")
+    problems = wording.short_problems({row["problem"]: row["problem_fields"] for row in rows})
+    labels = {
+        row["context_id"]: f"{row['device_model']} · {problems[row['problem']]}" for row in rows
+    }
+    for name, word in _DISTINCTIONS.items():
+        values: dict[str, set[Any]] = {}
+        for row in rows:
+            values.setdefault(labels[row["context_id"]], set()).add(row[name])
+        for row in rows:
+            label = labels[row["context_id"]]
+            if len(values[label]) > 1:
+                text = str(row[name])[:8] if name.endswith(("_id", "hash")) else row[name]
+                labels[row["context_id"]] = f"{label} · {word} {text or 'unknown'}"
+    return labels
+
+
+def _within(frame: pd.DataFrame, context_ids: set[str]) -> pd.DataFrame:
+    return frame[frame["context_id"].isin(context_ids)].reset_index(drop=True)

@@ -1,0 +1,1 @@
+"""Figures: functions from a frame and a title to a matplotlib figure, nothing global touched."""
