@@ -236,7 +236,7 @@ def _unused_parameters(definition: KernelDefinition) -> Iterator[str]:
         return
     taken: set[str] = set()
     kernels = 0
-    pending = [definition.launch]
+    pending: list[Any] = [definition.launch]
     seen: set[int] = set()
     while pending:
         function = pending.pop()
@@ -248,9 +248,10 @@ def _unused_parameters(definition: KernelDefinition) -> Iterator[str]:
         taken |= texts
         for used in names_read:
             value = function.__globals__.get(used)
-            if hasattr(value, "arg_names"):
+            arguments = getattr(value, "arg_names", None)
+            if arguments is not None:
                 kernels += 1
-                taken |= set(value.arg_names)
+                taken |= set(arguments)
             elif getattr(value, "__code__", None) is not None:
                 pending.append(value)
     if kernels:

@@ -32,7 +32,7 @@ def identify(definition: KernelDefinition, reference: str) -> KernelIdentity:
         DefinitionError: the source of one of its functions can't be read (it was typed in, not
             imported); the message says how to make it importable.
     """
-    code = [definition.launch, definition.inputs]
+    code: list[Callable[..., Any]] = [definition.launch, definition.inputs]
     tolerances = {**DEFAULT_TOLERANCES, **definition.tolerances}
     judged = "|".join(f"{dtype}:{t.relative!r}" for dtype, t in sorted(tolerances.items()))
     declared = (

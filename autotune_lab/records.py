@@ -447,6 +447,26 @@ class Trial:
     device_uuid: str = ""
     id: int | None = None
 
+    @classmethod
+    def from_outcome(
+        cls, context_id: str, config: Config, outcome: Outcome, *, number: int, trial_id: int
+    ) -> "Trial":
+        """Return the finished trial that an outcome makes of a claimed config."""
+        return cls(
+            context_id=context_id,
+            config=config,
+            state=outcome.state,
+            number=number,
+            reason=outcome.reason,
+            detail=outcome.detail,
+            raw_time=outcome.raw_time,
+            launches=outcome.launches,
+            resources=outcome.resources,
+            numerics=outcome.numerics,
+            measurements=() if outcome.measurement is None else (outcome.measurement,),
+            id=trial_id,
+        )
+
     @property
     def screen_ms(self) -> float | None:
         """Median of the first measurement outside a playoff; None unless it ran correctly."""

@@ -6,7 +6,7 @@ Leaves the binaries in Triton's cache folder, where the process that owns the GP
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from triton.runtime.errors import OutOfResources
 
 from autotune_lab.compiling.ahead import KernelError, compiling_only, shapes_of_inputs
 from autotune_lab.compiling.resources import resources_of
-from autotune_lab.compiling.targets import fits
+from autotune_lab.compiling.targets import fits, illegal_option
 from autotune_lab.definitions import Arguments, KernelDefinition, Problem
 from autotune_lab.records import DeviceModel, Outcome, TrialState
 from autotune_lab.spaces.config import Config
@@ -47,7 +47,7 @@ def compile_config(
         reason. ``OK`` without resources means that the launch can't be run ahead of time (it reads
         data, or asks for a GPU); the first real launch compiles it.
     """
-    if reason := _illegal_option(config):
+    if reason := illegal_option(config):
         return Outcome(TrialState.ILLEGAL, reason=reason)
     started = time.perf_counter()
     shapes = shapes or (lambda: shapes_of_inputs(definition, problem))
@@ -86,18 +86,6 @@ def _compile(
     reason = fits(resources, model) or _tensor_memory(compiled)
     state = TrialState.OUT_OF_RESOURCES if reason else TrialState.OK
     return Outcome(state, reason=reason, resources=resources)
-
-
-def _illegal_option(config: Mapping[str, Any]) -> str:
-    """Return why Triton can't take an option of the config at all."""
-    for name in ("num_warps", "num_ctas"):
-        value = config.get(name, 1)
-        if not isinstance(value, int) or value < 1 or value & (value - 1):
-            return f"{name}={value} is not a power of two"
-    stages = config.get("num_stages", 1)
-    if not isinstance(stages, int) or stages < 0:
-        return f"num_stages={stages} is not a number of stages"
-    return ""
 
 
 def _failure(error: Exception) -> Outcome:

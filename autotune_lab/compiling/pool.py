@@ -56,6 +56,11 @@ class CompilePool:
         ]
 
     @property
+    def workers(self) -> int:
+        """How many processes compile side by side."""
+        return len(self._workers)
+
+    @property
     def children(self) -> Sequence[Child]:
         """The processes to wait on."""
         return [worker.child for worker in self._workers]

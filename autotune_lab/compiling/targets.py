@@ -6,6 +6,7 @@ Parent's half: no torch, no triton. NVIDIA figures are from the CUDA C++ Program
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from autotune_lab.records import DeviceModel, Resources
 
@@ -171,6 +172,18 @@ def target_of(model: DeviceModel) -> Target:
         registers_per_sm=model.registers_per_sm or known.registers_per_sm,
         max_threads_per_sm=model.max_threads_per_sm or known.max_threads_per_sm,
     )
+
+
+def illegal_option(config: Mapping[str, Any]) -> str:
+    """Return why Triton can't take an option of a config at all; ``""`` if it can."""
+    for name in ("num_warps", "num_ctas"):
+        value = config.get(name, 1)
+        if not isinstance(value, int) or value < 1 or value & (value - 1):
+            return f"{name}={value} is not a power of two"
+    stages = config.get("num_stages", 1)
+    if not isinstance(stages, int) or stages < 0:
+        return f"num_stages={stages} is not a number of stages"
+    return ""
 
 
 def fits(resources: Resources, limits: DeviceModel | Target) -> str:

@@ -51,7 +51,7 @@ class RoundMeasured:
 
 @dataclass(frozen=True, slots=True)
 class WinnerPicked:
-    """The playoff ended with a winner; ``stored`` when it was picked earlier and nothing was run."""
+    """The playoff ended with a winner; ``stored`` when an earlier pick still stands."""
 
     pick: Pick
     stored: bool

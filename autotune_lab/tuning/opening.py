@@ -8,6 +8,7 @@ from autotune_lab.codec import from_plain
 from autotune_lab.definitions import KernelDefinition, Problem
 from autotune_lab.records import Context, Hello, Protocol, SpaceSnapshot, Work
 from autotune_lab.spaces.space import BoundSpace
+from autotune_lab.store.query import Query
 from autotune_lab.store.store import Store
 from autotune_lab.tuning.events import Notice, Observer
 from autotune_lab.tuning.study import Task
@@ -56,7 +57,7 @@ def open_context(
     space = definition.space.bind(problem, hello.device.model)
     if definition.default_config is not None and definition.default_config not in space:
         observe(Notice(f"{context.label}: the declared default is not valid here and is left out"))
-    known = store.contexts(kernel=context.kernel.name)
+    known = store.contexts(Query(kernel=context.kernel.name, include_simulated=True))
     if all(other.id != context.id for other in known):
         for reason in _why_new(context, known):
             observe(Notice(reason))
@@ -69,11 +70,19 @@ def open_context(
     return OpenContext(
         id=context_id,
         context=context,
-        reference=task.kernel,
+        reference=_absolute(task.kernel, root),
         definition=definition,
         space=space,
         floor_ms=hello.launch_floor_ms,
     )
+
+
+def _absolute(reference: str, root: Path) -> str:
+    """Return a reference that means the same file in a process with another working folder."""
+    source, colon, attribute = reference.partition(":")
+    if not source.endswith(".py"):
+        return reference
+    return f"{(root / source).resolve()}{colon}{attribute}"
 
 
 def _work(definition: KernelDefinition, problem: Problem) -> Work:

@@ -143,7 +143,7 @@ class Playoff:
         )
         for trial in self.bench.store.trials(self.opened.id):
             if trial.config == config and trial.state is TrialState.OK and trial.id is not None:
-                self.bench.store.revise(trial.id, outcome)
+                self.bench.store.demote(trial.id, outcome)
 
 
 def _rounds_by_number(trials: Sequence[Trial]) -> dict[int, set[str]]:

@@ -7,11 +7,11 @@ device, and stores what comes back, each trial in a transaction of its own. Noth
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autotune_lab import processes
 from autotune_lab.compiling.pool import CompilePool
-from autotune_lab.compiling.targets import static_fault
+from autotune_lab.compiling.targets import illegal_option
 from autotune_lab.execution.base import Executor
 from autotune_lab.records import (
     CompileJob,
@@ -24,6 +24,7 @@ from autotune_lab.records import (
 )
 from autotune_lab.samplers.base import Observation, Sampler
 from autotune_lab.spaces.config import Config
+from autotune_lab.store.plausible import judged
 from autotune_lab.store.store import Store
 from autotune_lab.tuning.events import Observer, ScreeningEnded, TrialFinished
 from autotune_lab.tuning.opening import OpenContext
@@ -53,6 +54,7 @@ class _Claim:
 
     trial_id: int
     config: Config
+    number: int
     phase: Phase
     resources: Resources | None = None
 
@@ -185,9 +187,9 @@ class Screening:
         if trial_id is None:
             self._elsewhere[config.id] = config
             return
-        claim = _Claim(trial_id, config, self.phase)
-        if fault := static_fault(config, opened.context.model):
-            self._finish(claim, Outcome(state=fault.state, reason=fault.reason))
+        claim = _Claim(trial_id, config, self._number, self.phase)
+        if reason := illegal_option(config):
+            self._finish(claim, Outcome(TrialState.ILLEGAL, reason=reason))
         elif self.bench.pool is None:
             self._ready.append(claim)
         else:
@@ -220,17 +222,16 @@ class Screening:
                     self._ready.append(claim)
                 else:
                     self._finish(claim, outcome)
-        outcome = self.bench.executor.collect()
-        if outcome is not None and self._running is not None:
+        measured = self.bench.executor.collect()
+        if measured is not None and self._running is not None:
             claim, self._running = self._running, None
-            self._finish(claim, outcome)
+            self._finish(claim, measured)
 
     def _finish(self, claim: _Claim, outcome: Outcome) -> None:
-        trial = self.bench.store.finish(
-            claim.trial_id,
-            outcome,
-            device_uuid=self.bench.device_uuid,
-            resources=outcome.resources or claim.resources,
+        outcome = judged(replace(outcome, resources=claim.resources or outcome.resources))
+        self.bench.store.finish(claim.trial_id, outcome, self.bench.device_uuid)
+        trial = Trial.from_outcome(
+            self.opened.id, claim.config, outcome, number=claim.number, trial_id=claim.trial_id
         )
         self._learn(trial)
         self.bench.observe(

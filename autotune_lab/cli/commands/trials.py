@@ -36,11 +36,12 @@ def command(
         device_model=device_model,
         study=study,
         include_simulated=include_simulated,
-        state=state,
-        limit=limit,
     )
     with open_store(context) as store:
         frame = frames.trials(store, query)
+    if state is not None:
+        frame = frame[frame["state"] == state]
+    frame = frame.sort_values("time_ms", na_position="last").head(limit)
     rows = [
         {
             "kernel": row.kernel,
