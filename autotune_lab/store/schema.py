@@ -212,6 +212,9 @@ class MeasurementRow(Base):
     """One measurement of a trial; ``raw`` is what ``samples.pack`` made of its samples."""
 
     __tablename__ = "measurements"
+    __table_args__ = (
+        CheckConstraint("median_ms > 0 AND median_ms <= 1e12", name="median_is_a_time"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     trial_id: Mapped[int] = mapped_column(ForeignKey("trials.id"), index=True)
@@ -238,6 +241,9 @@ class PickRow(Base):
     """A winner as it was chosen; rows are only ever added, the last one of a context counts."""
 
     __tablename__ = "picks"
+    __table_args__ = (
+        CheckConstraint("median_ms > 0 AND median_ms <= 1e12", name="median_is_a_time"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     context_id: Mapped[str] = mapped_column(ForeignKey("contexts.id"), index=True)

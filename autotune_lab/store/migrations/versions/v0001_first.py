@@ -195,6 +195,7 @@ def _create_measurements() -> None:
         _may("temperature_c", sa.Integer),
         _need("throttle_reasons", sa.Text()),
         _need("other_processes", sa.Integer()),
+        sa.CheckConstraint("median_ms > 0 AND median_ms <= 1e12", name="median_is_a_time"),
     )
 
 
@@ -208,4 +209,5 @@ def _create_picks() -> None:
         _need("rounds", sa.Integer()),
         _need("picked_at", MOMENT),
         _need("evidence", sa.Text()),
+        sa.CheckConstraint("median_ms > 0 AND median_ms <= 1e12", name="median_is_a_time"),
     )
