@@ -226,9 +226,11 @@ def wait(children: Sequence[Child], timeout_s: float) -> list[Child]:
     """Wait until a busy child has something to poll: a reply, its end, or its deadline.
 
     Returns:
-        The children to poll, in the order given; empty after ``timeout_s``.
+        The children to poll, in the order given; none after ``timeout_s``, or if none is busy.
     """
     busy = [child for child in children if child.busy]
+    if not busy:
+        return []
     poller = select.poll()
     owners: dict[int, Child] = {}
     for child in busy:

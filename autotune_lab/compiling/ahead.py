@@ -14,9 +14,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, jit
 
-from autotune_lab.compiling.targets import target_of
+from autotune_lab.compiling.targets import TARGETS, target_of
 from autotune_lab.definitions import Arguments, KernelDefinition, Problem
 from autotune_lab.records import DeviceModel
 
@@ -63,6 +63,22 @@ def compiling_only(model: DeviceModel) -> Iterator[list[Any]]:
         for function in used:
             # Triton keeps every kernel that it compiled; hundreds of configs would pile up.
             function.device_caches.clear()
+
+
+def warm_up() -> None:
+    """Compile next to nothing, so that no config pays for what a process does once.
+
+    Triton hashes its own files (0.5 s), torch imports sympy for its first meta tensor (0.6 s): that
+    would count against the first config's limit.
+    """
+    torch.empty_like(torch.empty(1, device="meta"))
+    with compiling_only(TARGETS["sm_90"].model()):
+        _nothing[(1,)]()
+
+
+@jit  # type: ignore[untyped-decorator]
+def _nothing() -> None:
+    pass
 
 
 def shapes_of_inputs(definition: KernelDefinition, problem: Problem) -> Arguments:

@@ -24,9 +24,10 @@ def open_handler(arguments: Sequence[str]) -> Handler:
     memory_bytes = int(arguments[0])
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     # Imported late: torch takes seconds, and by now this process is tied to its parent's life.
-    from autotune_lab.compiling.ahead import shapes_of_inputs
+    from autotune_lab.compiling.ahead import shapes_of_inputs, warm_up
     from autotune_lab.compiling.compiler import compile_config
 
+    warm_up()
     load = functools.cache(catalog.load)
 
     @functools.lru_cache(maxsize=16)

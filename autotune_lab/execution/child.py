@@ -14,11 +14,10 @@ def open_handler(arguments: Sequence[str]) -> Handler:
     from autotune_lab.execution.session import Session
 
     session = Session(open_device(arguments[0]))
-    hello = session.hello()
 
     def handle(message: Message, progress: Callable[[int], None]) -> Message:
         if "hello" in message:
-            return {"hello": to_plain(hello)}
+            return {"hello": to_plain(session.hello())}
         job = from_plain(MeasureJob, message["measure"])
         return {"outcome": to_plain(session.measure(job, progress=progress))}
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from autotune_lab import catalog
 from autotune_lab.definitions import KernelDefinition
-from autotune_lab.devices.base import Device, RecordedDevice, TimingDevice
+from autotune_lab.devices.base import Ceilings, Device, RecordedDevice, TimingDevice
 from autotune_lab.errors import AutotuneLabError
 from autotune_lab.measuring.inputs import ProblemCache
 from autotune_lab.measuring.protocol import measure
@@ -30,13 +30,22 @@ class Session:
         self._cache = ProblemCache()
 
     def hello(self) -> Hello:
-        """Say which device this is, under which software.
+        """Say which device this is, under which software, and what bounds its times.
 
         Raises:
             NoDevice: it is not there, or its driver is missing.
         """
+        if self._device.capabilities.recorded:
+            ceilings = cast("RecordedDevice", self._device).ceilings
+        else:
+            ceilings = Ceilings(cast("TimingDevice", self._device).launch_floor_ms())
         return Hello(
-            device=self._device.probe(), environment=self._device.environment(), pid=os.getpid()
+            device=self._device.probe(),
+            environment=self._device.environment(),
+            pid=os.getpid(),
+            launch_floor_ms=ceilings.launch_floor_ms,
+            copy_gbs=ceilings.copy_gbs,
+            matmul_tflops=ceilings.matmul_tflops,
         )
 
     def measure(self, job: MeasureJob, *, progress: Callable[[int], None] | None = None) -> Outcome:

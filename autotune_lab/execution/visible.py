@@ -6,7 +6,9 @@ not. Asks NVML, never torch, so the parent holds no device context.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from autotune_lab.devices.opening import DeviceSpec, environment_variables, resolve
 
 _UUID_PREFIXES = ("GPU-", "MIG-")
 
@@ -27,18 +29,22 @@ class Assignment:
 
 
 def assign(spec: str) -> Assignment:
-    """Return the assignment for ``name[:argument][@part]``; only ``cuda`` devices have a UUID."""
-    body, at, part = spec.partition("@")
-    name, _, argument = body.partition(":")
-    if name == "interpreter":
-        return Assignment(spec, "", {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""})
-    if name != "cuda":
-        return Assignment(spec, "", {})
-    order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    uuid = argument if argument.startswith(_UUID_PREFIXES) else _uuid_of(argument or "0")
-    if not uuid:
-        return Assignment(spec, "", order)
-    return Assignment(f"cuda:0{at}{part}", uuid, {**order, "CUDA_VISIBLE_DEVICES": uuid})
+    """Return the assignment for a device spec; only ``cuda`` devices have a UUID.
+
+    Raises:
+        UsageError: it is not a spec, or there is no such device plug-in.
+    """
+    device = DeviceSpec.parse(resolve(spec))
+    variables = dict(environment_variables(str(device)))
+    if device.name != "cuda":
+        return Assignment(str(device), "", variables)
+    variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    argument = device.argument or "0"
+    uuid = argument if argument.startswith(_UUID_PREFIXES) else _uuid_of(argument)
+    if uuid:
+        variables["CUDA_VISIBLE_DEVICES"] = uuid
+        device = replace(device, argument="0")
+    return Assignment(str(device), uuid, variables)
 
 
 def same_uuid(one: str, other: str) -> bool:
