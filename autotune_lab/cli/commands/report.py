@@ -29,7 +29,7 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Write a self-contained HTML page, the same in Markdown, its figures and its data."""
-    from autotune_lab.reporting.builder import write_report
+    from autotune_lab.reporting.making import write_report
 
     query = Query(
         kernel=kernel,
@@ -39,7 +39,7 @@ def command(
         include_simulated=include_simulated,
     )
     with open_store(context) as store:
-        page = write_report(store, query, out, title=title)
+        page = write_report(store, query, out, title)
     if as_json:
         show_json({"report": str(page)})
     else:
