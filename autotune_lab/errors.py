@@ -48,17 +48,24 @@ __all__ = [
     "UnknownKernel",
     "UsageError",
     "WorkerLost",
+    "closest",
     "did_you_mean",
 ]
 
 
+def closest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return up to two known names that were likely meant by an unknown one."""
+    by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
+    matches = difflib.get_close_matches(name.casefold(), by_folded, n=2)
+    return tuple(by_folded[match] for match in matches)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: what was likely meant, else what there is."""
-    by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=2)
-    if close:
-        return f"; did you mean {' or '.join(by_folded[match] for match in close)}?"
-    return f"; known are {', '.join(sorted(by_folded.values()))}" if by_folded else ""
+    names = sorted(known)
+    if close := closest(name, names):
+        return f"; did you mean {' or '.join(close)}?"
+    return f"; known are {', '.join(names)}" if names else ""
 
 
 class AutotuneLabError(Exception):

@@ -1,201 +1,219 @@
-"""Turns a definition into the identity of its code: hashes that change when a result could.
+"""Hashes the code that a kernel's times and verdicts depend on; results of other code are kept apart.
 
-Hashed is the normalised syntax tree of what is launched, of what that calls in the user's own
-files, its default arguments, and the global constants that it reads. Comments, blank lines,
-docstrings and line numbers do not count, nor do the module's name and path.
+A function counts by its syntax tree (not by comments, blank lines, docstrings, its line or its file's
+path), by its default values, and by everything that it reads: other functions of the same package,
+every Triton function, and constants. What torch, Triton and other packages hold counts by name only:
+their versions are part of the environment.
 """
 
 import ast
+import dataclasses
+import enum
+import functools
 import hashlib
-import inspect
-import textwrap
+import json
+import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from autotune_lab.definitions import DEFAULT_TOLERANCES, KernelDefinition
-from autotune_lab.errors import DefinitionError
+from autotune_lab import syntax
+from autotune_lab.definitions import KernelDefinition
 from autotune_lab.records import KernelIdentity
 
-INSTALLED = ("site-packages", "dist-packages")
-WRAPPERS = ("fn", "__wrapped__", "func")
+Token = Any  # JSON-able: nested lists of texts and numbers
+
+_LIBRARIES = frozenset(
+    {"", "autotune_lab", "numpy", "torch", "triton", *sys.stdlib_module_names}
+) - {"__main__"}
 
 
 def identify(definition: KernelDefinition, reference: str) -> KernelIdentity:
-    """Return the identity of a definition's code.
+    """Say which code a definition is, the same in every process and folder.
 
     Args:
-        definition: the kernel.
-        reference: how a worker finds it; recorded, not part of the identity.
+        definition: a loaded definition.
+        reference: how a worker finds it; kept in the identity but not part of it.
 
     Raises:
-        DefinitionError: the source of one of its functions can't be read (it was typed in, not
-            imported); the message says how to make it importable.
+        DefinitionError: a function has no source file; the message says how to make it importable.
     """
-    code: list[Callable[..., Any]] = [definition.launch, definition.inputs]
-    tolerances = {**DEFAULT_TOLERANCES, **definition.tolerances}
-    judged = "|".join(f"{dtype}:{t.relative!r}" for dtype, t in sorted(tolerances.items()))
-    declared = (
-        f"{sorted(definition.outputs)}{sorted(definition.mutates)}{sorted(definition.zeroes)}"
-    )
+    judge = [
+        list(definition.outputs),
+        list(definition.mutates),
+        list(definition.zeroes),
+        definition.deterministic,
+        sorted((dtype, tolerance.relative) for dtype, tolerance in definition.tolerances.items()),
+    ]
     return KernelIdentity(
         name=definition.name,
-        code_hash=_digest([*_walk(code, definition.name), declared]),
-        reference_hash=_digest([*_walk([definition.reference], definition.name), judged]),
+        code_hash=_hash(_Reader(definition).read(definition.launch, definition.inputs)),
+        reference_hash=_hash([judge, _Reader(definition).read(definition.reference)]),
         reference=reference,
     )
 
 
-def _digest(parts: list[str]) -> str:
-    content = hashlib.sha256()
-    for part in parts:
-        content.update(part.encode())
-        content.update(b"\0")
-    return content.hexdigest()[:16]
+def _hash(content: Token) -> str:
+    return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()[:16]
 
 
-def _walk(roots: list[Callable[..., Any]], kernel: str) -> Iterator[str]:
-    """Yield the normalised text of the functions and of everything of the user's that they use."""
-    pending: list[tuple[str, Any]] = [(f"root{i}", root) for i, root in enumerate(roots)]
-    seen: set[int] = set()
-    while pending:
-        label, value = pending.pop(0)
-        function = _unwrap(value)
-        if function is None:
-            yield f"{label}={_constant(value)}"
-            continue
-        if id(function) in seen:
-            continue
-        seen.add(id(function))
-        tree = _tree(function, kernel)
-        yield f"{label}:{ast.dump(tree, annotate_fields=False)}"
-        yield f"{label}:defaults{_defaults(function)}"
-        pending += _used(function, tree)
+class _Reader:
+    """Reads functions and all that they use; each is written down once, numbered as it is met."""
 
+    def __init__(self, definition: KernelDefinition) -> None:
+        declared = (definition.launch, definition.inputs, definition.reference)
+        self._home = {_package(function) for function in map(_innermost, declared)} - _LIBRARIES
+        self._numbers: dict[int, int] = {}
+        self._parts: dict[int, Token] = {}
+        self._met: list[Any] = []  # keeps what is numbered alive, or its id could come again
 
-def _unwrap(value: Any) -> types.FunctionType | None:
-    """Return the Python function inside a JIT function, an autotuner, heuristics or a partial."""
-    for _ in range(8):
+    def read(self, *functions: Callable[..., Any]) -> Token:
+        """Return a description of the functions and of everything that they reach."""
+        roots = [self._token(function) for function in functions]
+        return [roots, [self._parts[number] for number in sorted(self._parts)]]
+
+    def _token(self, value: Any) -> Token:
+        """Describe a value: a constant by content, a function by number, the rest by name."""
+        kind = type(value)
+        if value is None or kind in (bool, int, float, complex, str, bytes, type(...)):
+            return [kind.__name__, repr(value)]
+        if isinstance(value, types.ModuleType):
+            return ["module", *([] if self._is_home(value.__name__) else [value.__name__])]
+        if (jit := _jit_function(value)) is not None:
+            return self._jit_token(value, jit)
         if isinstance(value, types.FunctionType):
-            return value
-        inner = next((getattr(value, name) for name in WRAPPERS if hasattr(value, name)), None)
-        if inner is None or inner is value:
-            return None
-        value = inner
-    return None
+            return self._function(value) if self._is_home(value.__module__) else _named(value)
+        if isinstance(value, types.MethodType):
+            return ["method", self._token(value.__func__), self._token(value.__self__)]
+        if isinstance(value, type):
+            return self._class(value) if self._is_home(value.__module__) else _named(value)
+        if isinstance(value, functools.partial):
+            return ["partial", *map(self._token, (value.func, value.args, value.keywords))]
+        return self._data_token(value)
+
+    def _data_token(self, value: Any) -> Token:
+        kind = type(value)
+        if isinstance(value, tuple | list):
+            return [kind.__name__, [self._token(item) for item in value]]
+        if isinstance(value, Mapping):
+            return ["mapping", [[self._token(k), self._token(v)] for k, v in value.items()]]
+        if isinstance(value, set | frozenset):
+            return ["set", sorted((self._token(item) for item in value), key=json.dumps)]
+        if isinstance(value, enum.Enum):
+            return ["enum", kind.__qualname__, value.name]
+        if kind.__name__ == "constexpr" and _is_triton(kind):
+            return self._token(value.value)
+        if kind.__name__ == "dtype":
+            return ["dtype", str(value)]
+        if self._numbered(value):
+            return ["object", kind.__qualname__]
+        fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+        held = [[field.name, self._token(getattr(value, field.name))] for field in fields]
+        return ["object", self._token(kind), held]
+
+    def _jit_token(self, value: Any, function: types.FunctionType) -> Token:
+        if _package(function) == "triton":
+            return _named(function)
+        rules = getattr(value, "values", None)  # of triton.heuristics: code that sets constants
+        extra = [self._token(rules)] if isinstance(rules, Mapping) else []
+        return ["jit", self._function(function), *extra]
+
+    def _function(self, function: types.FunctionType) -> Token:
+        number = self._numbers.get(id(function))
+        if number is not None:
+            return ["function", number]
+        number = self._number(function)
+        node = syntax.function_node(function)
+        scope = {**function.__globals__, **_closure(function)}
+        self._parts[number] = [
+            syntax.shape(node),
+            self._token(function.__defaults__),
+            self._token(function.__kwdefaults__),
+            [[name, self._token(value)] for name, value in _reads(node, scope)],
+        ]
+        return ["function", number]
+
+    def _class(self, kind: type) -> Token:
+        number = self._numbers.get(id(kind))
+        if number is not None:
+            return ["class", number]
+        node = syntax.class_node(kind)
+        if node is None:
+            return _named(kind)
+        number = self._number(kind)
+        scope = vars(sys.modules[kind.__module__])
+        reads = [[name, self._token(value)] for name, value in _reads(node, scope)]
+        self._parts[number] = [syntax.shape(node), reads]
+        return ["class", number]
+
+    def _numbered(self, value: Any) -> bool:
+        """Tell whether an object was met before, and remember it: objects may hold each other."""
+        if id(value) in self._numbers:
+            return True
+        self._number(value)
+        return False
+
+    def _number(self, value: Any) -> int:
+        self._numbers[id(value)] = len(self._numbers)
+        self._met.append(value)
+        return self._numbers[id(value)]
+
+    def _is_home(self, module: str | None) -> bool:
+        return (module or "").partition(".")[0] in self._home
 
 
-def _tree(function: types.FunctionType, kernel: str) -> ast.AST:
-    """Return a function's syntax tree without what can't change a result."""
-    try:
-        source = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError) as error:
-        raise DefinitionError(
-            f"kernel {kernel!r}",
-            [f"no source for {function.__name__!r}; put it into a file, path/file.py:attribute"],
-        ) from error
-    tree = _parse(source, function)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_docstring(body[0]):
-            node.body = body[1:] or [ast.Pass()]  # type: ignore[attr-defined]
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
-            node.decorator_list = []
-    return tree
+def _reads(node: ast.AST, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted names that a node reads from its scope, sorted, with their values.
 
-
-def _parse(source: str, function: types.FunctionType) -> ast.AST:
-    """Parse a function's source; a lambda stands inside the statement that its lines belong to."""
-    for text in (source, f"({source.strip().rstrip(',')})", "{" + source.strip().rstrip(",") + "}"):
-        try:
-            tree = ast.parse(text)
-        except SyntaxError:
+    Dots are followed through modules only: ``shared.HELPER`` is the helper, ``table.size`` the table.
+    """
+    found: dict[str, Any] = {}
+    local = syntax.own_names(node)
+    for name, *attributes in syntax.dotted_names(node):
+        if name in local or name not in scope:
             continue
-        if function.__name__ != "<lambda>":
-            return tree.body[0]
-        lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
-        named = [n for n in lambdas if _argument_names(n) == _code_arguments(function)]
-        if named:
-            return named[0]
-    # A lambda amid a call that spans lines: its compiled form stands for its source.
-    code = function.__code__
-    return ast.Constant(value=f"{code.co_code.hex()}{code.co_names}{_plain_constants(code)}")
+        value = scope[name]
+        for attribute in attributes:
+            if not isinstance(value, types.ModuleType) or not hasattr(value, attribute):
+                break
+            value, name = getattr(value, attribute), f"{name}.{attribute}"
+        found[name] = value
+    yield from sorted(found.items())
 
 
-def _plain_constants(code: types.CodeType) -> str:
-    return repr([c for c in code.co_consts if not isinstance(c, types.CodeType)])
+def _closure(function: types.FunctionType) -> dict[str, Any]:
+    held = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            held[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return held
 
 
-def _argument_names(node: ast.Lambda) -> list[str]:
-    return [argument.arg for argument in node.args.args]
+def _jit_function(value: Any) -> types.FunctionType | None:
+    """Return the Python function inside Triton's wrappers, or None if there are none."""
+    if not _is_triton(type(value)):
+        return None
+    inner = value
+    while hasattr(inner, "fn"):
+        inner = inner.fn
+    return inner if isinstance(inner, types.FunctionType) else None
 
 
-def _code_arguments(function: types.FunctionType) -> list[str]:
-    return list(function.__code__.co_varnames[: function.__code__.co_argcount])
+def _innermost(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return _jit_function(function) or function
 
 
-def _is_docstring(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+def _package(value: Any) -> str:
+    return (getattr(value, "__module__", None) or "").partition(".")[0]
 
 
-def _defaults(function: types.FunctionType) -> str:
-    keyword = sorted((function.__kwdefaults__ or {}).items())
-    return "".join(_constant(v) for v in (*(function.__defaults__ or ()), *(v for _, v in keyword)))
+def _is_triton(kind: type) -> bool:
+    return _package(kind) == "triton"
 
 
-def _used(function: types.FunctionType, tree: ast.AST) -> list[tuple[str, Any]]:
-    """List the globals and closure values that a function reads, by name, in a fixed order."""
-    closure = {
-        name: cell.cell_contents
-        for name, cell in zip(
-            function.__code__.co_freevars, function.__closure__ or (), strict=False
-        )
-        if _has_contents(cell)
-    }
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= set(function.__code__.co_names)
-    used = []
-    for name in sorted(names):
-        value = closure.get(name, function.__globals__.get(name))
-        if value is not None and _is_the_users(value):
-            used.append((name, value))
-    return used
-
-
-def _has_contents(cell: types.CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018  reading an empty cell is what raises
-    except ValueError:
-        return False
-    return True
-
-
-def _is_the_users(value: Any) -> bool:
-    """Tell a user's function or constant from modules, classes and installed libraries' code."""
-    if isinstance(value, types.ModuleType | type):
-        return False
-    function = _unwrap(value)
-    if function is None:
-        return _constant(value) != ""
-    path = function.__code__.co_filename
-    return not any(folder in path for folder in INSTALLED) and "/lib/python" not in path
-
-
-def _constant(value: Any) -> str:
-    """Return the text of a constant; empty for objects that are not one."""
-    if isinstance(value, bool | int | float | str | bytes | None):
-        return f"{type(value).__name__}:{value!r}"
-    if isinstance(value, tuple | list | frozenset | set):
-        items = [_constant(item) for item in value]
-        return f"({','.join(sorted(items) if isinstance(value, set | frozenset) else items)})"
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{_constant(k)}:{_constant(v)}' for k, v in value.items())}}}"
-    kind = type(value)
-    if kind.__name__ in ("dtype", "constexpr"):  # torch, triton and NumPy constants
-        return f"{kind.__name__}:{getattr(value, 'value', value)!s}"
-    return ""
+def _named(value: Any) -> Token:
+    return ["named", _package(value), getattr(value, "__name__", type(value).__name__)]

@@ -1,89 +1,142 @@
-"""Finds plug-ins: the files of a package's folder, then entry points ``autotune_lab.<group>``.
+"""Finds what extends the lab: files of the package's own folders, then entry points.
 
-Nothing is imported until it is asked for; a broken third-party plug-in is an entry with its error.
+A plug-in is a module that defines its group's hook. Own files are recognised by their text and
+imported only when one is asked for; third-party ones are entry points of ``autotune_lab.<group>``.
 """
 
-import difflib
+import ast
 import importlib
-import importlib.metadata
-import importlib.util
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
 
-from autotune_lab.errors import UsageError
+from autotune_lab.errors import UsageError, did_you_mean
 
-GROUPS: Mapping[str, str] = {
-    "devices": "autotune_lab.devices",
-    "samplers": "autotune_lab.samplers",
-    "exporting": "autotune_lab.exporting",
-    "sections": "autotune_lab.reporting.sections",
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One kind of plug-in: the package of the lab that holds its files, and the hook of each."""
+
+    package: str
+    hook: str
+    singular: str
+
+
+GROUPS: Mapping[str, Group] = {
+    "devices": Group("devices", "open", "device"),
+    "exporting": Group("exporting", "write", "export format"),
+    "samplers": Group("samplers", "create", "sampler"),
+    "sections": Group("reporting.sections", "build", "report section"),
 }
-CONTRACT_FILES = frozenset({"base", "opening", "writing", "names"})
+
+PACKAGE = "autotune_lab"
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One plug-in: its name, the module that defines it, and who brought it."""
+    """A plug-in by name, not imported yet.
 
+    Attributes:
+        origin: the file or the installed distribution that brings it.
+        target: its module.
+        clashes_with: origins of other plug-ins of the same name; with any, none can be loaded.
+    """
+
+    group: str
     name: str
-    module: str
     origin: str
-    error: str = ""
+    target: str
+    clashes_with: tuple[str, ...] = ()
+
+    @property
+    def error(self) -> str:
+        """What is wrong with it, else ``""``. Imports it if it is of a third party."""
+        if self.target.startswith(f"{PACKAGE}.") and not self.clashes_with:
+            return ""
+        try:
+            self.load()
+        except UsageError as error:
+            return str(error)
+        return ""
+
+    def load(self) -> ModuleType:
+        """Import its module.
+
+        Raises:
+            UsageError: it can't be imported, lacks the hook, or shares its name with another.
+        """
+        kind = GROUPS[self.group]
+        label = f"{kind.singular} {self.name!r} of {self.origin}"
+        if self.clashes_with:
+            others = ", ".join(self.clashes_with)
+            raise UsageError(f"{label} has the same name as that of {others}; remove one of them")
+        try:
+            module = importlib.import_module(self.target)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise UsageError(f"{label} can't be imported: {what}") from error
+        if not callable(getattr(module, kind.hook, None)):
+            raise UsageError(f"{label}: module {self.target} has no function {kind.hook}")
+        return module
 
 
 def find(group: str) -> dict[str, Plugin]:
-    """Return a group's plug-ins by name, without importing them.
+    """Return the plug-ins of a group by name, sorted; nothing is imported.
 
     Raises:
-        UsageError: there is no such group, or two plug-ins share a name.
+        UsageError: there is no such group.
     """
     if group not in GROUPS:
-        raise UsageError(f"no plug-in group {group!r}; there are {', '.join(GROUPS)}")
-    package = importlib.import_module(GROUPS[group])
-    found: dict[str, Plugin] = {}
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        if not module.name.startswith("_") and module.name not in CONTRACT_FILES:
-            full = f"{GROUPS[group]}.{module.name}"
-            found[module.name] = Plugin(module.name, full, "autotune_lab")
-    for point in importlib.metadata.entry_points(group=f"autotune_lab.{group}"):
-        origin = point.dist.name if point.dist else "?"
-        if point.name in found:
-            raise UsageError(
-                f"{group}: two plug-ins are named {point.name!r}, from {found[point.name].origin} "
-                f"and {origin}; uninstall or rename one"
-            )
-        found[point.name] = Plugin(point.name, point.value, origin, _error_of(point.value))
-    return found
+        raise UsageError(f"no plug-in group {group!r}{did_you_mean(group, GROUPS)}")
+    found: dict[str, list[Plugin]] = {}
+    for plugin in (*_own(group), *_foreign(group)):
+        found.setdefault(plugin.name, []).append(plugin)
+    return {name: _merged(found[name]) for name in sorted(found)}
 
 
-def load(group: str, name: str) -> Any:
-    """Import a plug-in's module.
+def load(group: str, name: str) -> ModuleType:
+    """Import one plug-in.
 
     Raises:
-        UsageError: there is none of that name, or it can't be imported.
+        UsageError: there is none of that name, or it is broken.
     """
-    found = find(group)
-    if name not in found:
-        close = difflib.get_close_matches(name, found, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(found)}"
-        raise UsageError(f"no {group.removesuffix('s')} named {name!r}; {hint}")
-    try:
-        return importlib.import_module(found[name].module)
-    except Exception as error:  # a plug-in may raise anything
-        if found[name].origin == "autotune_lab":
-            raise
-        raise UsageError(
-            f"{group}: plug-in {name!r} of {found[name].origin} can't be imported: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    known = find(group)
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise UsageError(f"no {GROUPS[group].singular} named {name!r}{hint}")
+    return known[name].load()
 
 
-def _error_of(module: str) -> str:
-    """Say why a third-party module can't be found; empty when it can."""
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-    return "" if spec else f"no module named {module!r}"
+def _merged(plugins: list[Plugin]) -> Plugin:
+    first, *others = plugins
+    return Plugin(
+        first.group, first.name, first.origin, first.target, tuple(p.origin for p in others)
+    )
+
+
+def _own(group: str) -> list[Plugin]:
+    kind = GROUPS[group]
+    folder = Path(__file__).parent.joinpath(*kind.package.split("."))
+    return [
+        Plugin(group, path.stem, f"{PACKAGE}", f"{PACKAGE}.{kind.package}.{path.stem}")
+        for path in sorted(folder.glob("[!_]*.py"))
+        if _defines(path, kind.hook)
+    ]
+
+
+def _defines(path: Path, hook: str) -> bool:
+    """Tell a plug-in from the contract and the helpers beside it, without importing any."""
+    body = ast.parse(path.read_bytes()).body
+    return any(isinstance(node, ast.FunctionDef) and node.name == hook for node in body)
+
+
+def _foreign(group: str) -> list[Plugin]:
+    points = entry_points(group=f"{PACKAGE}.{group}")
+    return sorted((_of_entry_point(group, p) for p in points), key=lambda p: (p.name, p.origin))
+
+
+def _of_entry_point(group: str, point: EntryPoint) -> Plugin:
+    origin = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+    return Plugin(group, point.name, origin, point.module)

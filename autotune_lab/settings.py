@@ -1,6 +1,9 @@
-"""Where the lab is and which store it uses: flag > environment > pyproject.toml > default."""
+"""Where a lab keeps its things: flag > ``AUTOTUNE_LAB_STORE`` > ``[tool.autotune-lab]`` > default.
 
-import difflib
+A lab is the folder of the nearest ``pyproject.toml`` with a ``[tool.autotune-lab]`` table, else the
+working folder. Paths in the table are relative to that file.
+"""
+
 import os
 import re
 import tomllib
@@ -15,15 +18,18 @@ STORE_VARIABLE = "AUTOTUNE_LAB_STORE"
 DEFAULT_STORE = "sqlite:///lab.db"
 KEYS = ("reports", "search_spaces", "store", "studies")
 
+_PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@/]*@")
+_SQLITE = "sqlite:///"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A lab's folders and its store.
+    """The settings of one lab.
 
     Attributes:
-        root: the nearest folder upwards whose pyproject.toml has ``[tool.autotune-lab]``, else the
-            folder that was started from. Relative paths are relative to it.
-        store_url: any SQLAlchemy URL.
+        root: the lab's folder.
+        store_url: SQLAlchemy URL of the store; may hold a password, see ``store_url_display``.
+        search_spaces, studies, reports: absolute folders; they need not exist.
     """
 
     root: Path
@@ -36,78 +42,78 @@ class Settings:
     def discover(
         cls,
         start: Path,
-        *,
         store: str | None = None,
+        *,
         environment: Mapping[str, str] | None = None,
     ) -> "Settings":
-        """Read the settings that hold in a folder.
+        """Find the lab that a folder is in.
 
         Args:
-            start: the folder to look upwards from.
-            store: the command line's choice, a URL or a file name.
-            environment: variables to read instead of the process's own.
+            start: a folder; usually the working folder.
+            store: what the user asked for on the command line.
+            environment: variables to read; by default the process's.
 
         Raises:
-            UsageError: pyproject.toml can't be read, or has a key that is not known.
+            UsageError: a table has an unknown key or a value of the wrong type; the message names
+                the file and what is allowed.
         """
-        variables = os.environ if environment is None else environment
         start = start.resolve()
-        root, declared = _declared(start)
-        chosen = store or variables.get(STORE_VARIABLE)
-        url = (
-            _as_url(chosen, start)
-            if chosen
-            else _as_url(declared.get("store") or DEFAULT_STORE, root)
-        )
+        variables = os.environ if environment is None else environment
+        root, table = _nearest_table(start)
+        in_table = _anchored(table.get("store", DEFAULT_STORE), root)
         return cls(
             root=root,
-            store_url=url,
-            search_spaces=root / declared.get("search_spaces", "search_spaces"),
-            studies=root / declared.get("studies", "studies"),
-            reports=root / declared.get("reports", "reports"),
+            store_url=store or variables.get(STORE_VARIABLE) or in_table,
+            search_spaces=root / table.get("search_spaces", "search_spaces"),
+            studies=root / table.get("studies", "studies"),
+            reports=root / table.get("reports", "reports"),
         )
 
     @property
     def store_url_display(self) -> str:
-        """The store's URL without its password."""
-        return re.sub(r"(://[^/:@]*):[^@]*@", r"\1:***@", self.store_url)
+        """The store's URL without a password, for messages."""
+        return _PASSWORD.sub(r"\1:***@", self.store_url)
 
 
-def _declared(start: Path) -> tuple[Path, dict[str, str]]:
-    """Return the lab's root and what its pyproject.toml says."""
+def _nearest_table(start: Path) -> tuple[Path, dict[str, str]]:
+    """Return the lab's root and its table."""
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
-        if not path.is_file():
-            continue
-        try:
-            table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{path}: not readable as TOML: {error}") from error
-        declared = table.get("tool", {}).get("autotune-lab")
-        if declared is not None:
-            _check(path, declared)
-            return folder, declared
+        if path.is_file():
+            table = _read(path).get("tool", {}).get("autotune-lab")
+            if table is not None:
+                _check(path, table)
+                return folder, table
     return start, {}
 
 
-def _check(path: Path, declared: Mapping[str, Any]) -> None:
-    for key, value in declared.items():
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not readable TOML: {error}") from error
+
+
+def _check(path: Path, table: Mapping[str, Any]) -> None:
+    faults = []
+    for key, value in table.items():
         if key not in KEYS:
-            close = difflib.get_close_matches(key, KEYS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise UsageError(
-                f"{path}: [tool.autotune-lab] has the unknown key {key!r}{hint} "
-                f"(known: {', '.join(KEYS)})"
-            )
-        if not isinstance(value, str):
-            raise UsageError(f"{path}: [tool.autotune-lab] {key} must be text, is {value!r}")
+            faults.append(f"there is no key {key!r}")
+        elif not isinstance(value, str) or not value:
+            faults.append(f"{key} is {value!r}, not a text")
+    if faults:
+        allowed = ", ".join(KEYS)
+        raise UsageError(f"{path}, [tool.autotune-lab]: {'; '.join(faults)} (allowed: {allowed})")
 
 
-def _as_url(text: str, folder: Path) -> str:
-    """Turn a file name into a SQLite URL; a relative SQLite path is relative to the folder."""
-    if "://" not in text:
-        return f"sqlite:///{(folder / text).resolve()}"
-    prefix = "sqlite:///"
-    if text.startswith(prefix) and text not in (prefix, f"{prefix}:memory:"):
-        return f"{prefix}{(folder / text.removeprefix(prefix)).resolve()}"
-    return text
+def _anchored(url: str, root: Path) -> str:
+    """Make a relative SQLite path relative to the lab, so that a subfolder finds the same store."""
+    path = url.removeprefix(_SQLITE)
+    if (
+        path == url
+        or not path
+        or path.startswith((":memory:", "file:"))
+        or Path(path).is_absolute()
+    ):
+        return url
+    return f"{_SQLITE}{root / path}"
