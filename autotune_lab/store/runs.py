@@ -1,6 +1,7 @@
 """Studies and their runs: who is working on what, and what the dead have left behind."""
 
 import json
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,6 +55,7 @@ def begin(connection: Connection, study: str, plan: Mapping[str, Any], now: date
         "state": RUNNING,
         "started_at": moment(now),
         "heartbeat_at": moment(now),
+        "uid": uuid.uuid4().hex,
     }
     return connection.execute(insert(RunRow).values(values).returning(RunRow.id)).scalar_one()
 

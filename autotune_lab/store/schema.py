@@ -51,7 +51,11 @@ class StudyRow(Base):
 
 
 class RunRow(Base):
-    """One invocation of a study, and the process that owns its running trials."""
+    """One invocation of a study, and the process that owns its running trials.
+
+    ``uid`` names it in every store that it is merged into; ``origin`` is the store that it came
+    from, ``""`` where it was begun on this one.
+    """
 
     __tablename__ = "runs"
 
@@ -66,6 +70,8 @@ class RunRow(Base):
     started_at: Mapped[str] = mapped_column(Moment)
     heartbeat_at: Mapped[str] = mapped_column(Moment)
     ended_at: Mapped[str] = mapped_column(Moment, server_default="")
+    uid: Mapped[str] = mapped_column(String(32), server_default="", index=True)
+    origin: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class KernelRow(Base):
@@ -164,6 +170,7 @@ class TrialRow(Base):
         Index("uq_trials_live", "context_id", "config_id", unique=True, sqlite_where=LIVE,
               postgresql_where=LIVE),
         Index("ix_trials_attempts", "context_id", "config_id"),
+        Index("ix_trials_fastest", "context_id", "time_ms"),
         Index("ix_trials_running", "run_id", sqlite_where=text("state = 'running'"),
               postgresql_where=text("state = 'running'")),
         CheckConstraint(

@@ -24,8 +24,9 @@ from autotune_lab.records import (
 )
 from autotune_lab.spaces.config import Config
 from autotune_lab.store import engine as engines
-from autotune_lab.store import parts, picks, rows, runs, trials
+from autotune_lab.store import merge, parts, picks, rows, runs, trials
 from autotune_lab.store.location import Location, locate
+from autotune_lab.store.merge import Merged
 from autotune_lab.store.opening import open_engine
 from autotune_lab.store.query import Query
 from autotune_lab.store.runs import StudySummary
@@ -229,6 +230,23 @@ class Store:
         query = Query(kernel=kernel, device_model=model, include_simulated=True)
         with self.reading() as connection:
             return picks.load(connection, query, latest=latest)
+
+    # Other stores
+
+    def merge_from(self, other: "Store") -> Merged:
+        """Add what another store has measured and this one has not.
+
+        Contexts are never mixed, runs keep their host and say which store they came from, and
+        merging the same store again adds nothing. Each context is one transaction.
+        """
+        with other.reading() as source:
+            with self.writing() as target:
+                merge.copy_parts(source, target)
+                runs_here, merged = merge.copy_runs(source, target, other.url_display)
+            for context_id in merge.context_ids(source):
+                with self.writing() as target:
+                    merged += merge.copy_context(source, target, context_id, runs_here)
+        return merged
 
     # Transactions, for the other modules of this package
 

@@ -15,7 +15,7 @@ from autotune_lab.errors import StoreDamaged, StoreError, StoreNeedsUpgrade, Sto
 from autotune_lab.store.engine import lock_schema, writing
 from autotune_lab.store.location import Location
 
-HEAD = "0001"
+HEAD = "0002"
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 _log = logging.getLogger(__name__)

@@ -1,10 +1,11 @@
 """What goes into a store comes out of it, once, and never changes."""
 
 import math
-import os
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -95,7 +96,9 @@ def test_anything_that_matters_to_a_time_opens_another_context(store, changes):
     assert store.trials(other) == []
 
 
-def test_a_context_is_added_once_and_keeps_the_ceilings_that_a_later_worker_does_not_know(store, path):
+def test_a_context_is_added_once_and_keeps_the_ceilings_that_a_later_worker_does_not_know(
+    store, path
+):
     _, context_id = opened(store)
     ignorant = Hello(hello().device, TODAY)
     larger = replace(SPACE, size=8)
@@ -144,7 +147,10 @@ def test_a_finished_trial_never_changes(store, path):
     store.sweep_interrupted()
     store.end_run(run_id, "done")
     assert store.record(context_id, trial(0, 0.1)) is None
-    assert before == (query(path, "SELECT * FROM trials"), query(path, "SELECT * FROM measurements"))
+    assert before == (
+        query(path, "SELECT * FROM trials"),
+        query(path, "SELECT * FROM measurements"),
+    )
 
 
 @pytest.mark.parametrize("state", FAILURES)
@@ -192,8 +198,6 @@ def test_a_correct_run_without_a_time_is_bad_timing(store):
 def test_the_schema_itself_refuses_a_time_that_is_none(path, store):
     run_id, context_id = opened(store)
     trial_id = measure(store, run_id, context_id, 0)
-    import sqlite3
-
     for value in ("-1.0", "0.0", "9e999"):
         with (
             sqlite3.connect(path) as connection,
@@ -258,7 +262,9 @@ values = (
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+)
 @given(
     parameters=st.dictionaries(st.from_regex(r"[A-Z][A-Z_]{0,6}", fullmatch=True), values),
     samples=st.lists(st.floats(1e-6, 1e12), min_size=1, max_size=9),
@@ -339,22 +345,21 @@ def test_trials_are_read_by_state(store):
     assert store.trials(context_id, states=[]) == []
 
 
+DIES_IN_A_TRIAL = """
+import os, sys
+from autotune_lab.store.store import Store
+from tests.store import making
+
+store = Store.open(sys.argv[1])
+run_id, context_id = making.opened(store)
+making.measure(store, run_id, context_id, 0)
+store.claim(run_id, context_id, making.config(1), 1)
+os._exit(7)
+"""
+
+
 def test_trials_of_a_dead_process_are_interrupted_and_tried_again(store, path):
-    died = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, os; from tests.store import making;"
-            "from autotune_lab.store.store import Store;"
-            "store = Store.open(sys.argv[1]);"
-            "run, context = making.opened(store);"
-            "making.measure(store, run, context, 0);"
-            "store.claim(run, context, making.config(1), 1);"
-            "os._exit(7)",
-            str(path),
-        ],
-        check=False,
-    )
+    died = subprocess.run([sys.executable, "-c", DIES_IN_A_TRIAL, str(path)], check=False)
     assert died.returncode == 7
     run_id, context_id = opened(store)
     assert store.claim(run_id, context_id, config(1), 1) is None
@@ -392,9 +397,6 @@ def test_ending_a_run_leaves_nothing_running(store):
 def test_a_run_on_another_host_is_dead_after_ten_silent_minutes(store, path, age_s, swept):
     run_id, context_id = opened(store)
     store.claim(run_id, context_id, config(0), 0)
-    import sqlite3
-    from datetime import UTC, datetime, timedelta
-
     heard = (datetime.now(UTC) - timedelta(seconds=age_s)).isoformat()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE runs SET host = 'elsewhere', heartbeat_at = ?", [heard])
@@ -491,10 +493,9 @@ def test_contexts_are_found_by_any_filter(store):
     assert store.contexts(Query(device_model="nvidia-h200-nvl")) == []
 
 
-def test_a_store_in_memory_works(tmp_path):
+def test_a_store_in_memory_works():
     with Store.open("sqlite://") as store:
         run_id, context_id = opened(store)
         measure(store, run_id, context_id, 0)
         assert len(store.trials(context_id)) == 1
         assert store.url_display == "sqlite in memory"
-    assert os.listdir(tmp_path) == []
