@@ -1,17 +1,20 @@
-"""The contract of a device plug-in: a file ``devices/<name>.py`` with ``open(argument, part)``.
+"""The contract of a device plug-in: a module or package ``devices/<name>`` found by its name.
 
-A device spec is ``name[:argument][@part]``: ``cuda:0``, ``cuda:0@64sm``, ``interpreter``,
-``replay:recording.jsonl.gz@nvidia-h200``. Devices live in the process that owns them; only records
-leave it.
+A plug-in defines ``CAPABILITIES``, ``open(argument, part) -> Device`` and ``missing() -> str`` (why
+the machine can't run it, ``""`` if it can), and may define ``VARIABLES``, which its process is
+started with. Importing it imports neither torch nor a driver. A device spec is
+``name[:argument][@part]``: ``cuda:0``, ``cuda:0@64sm``, ``replay:recording.jsonl.gz@nvidia-h200``.
+Devices live in the process that owns them; only records leave it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from autotune_lab.definitions import Problem
 from autotune_lab.records import Device as DeviceRecord
 from autotune_lab.records import Environment, KernelIdentity, MeasureJob, Outcome, Telemetry
-from autotune_lab.definitions import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,19 @@ class Capabilities:
     compiles: bool
     recorded: bool
     isolated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What the device reaches at best, measured on it; None or empty where it was not measured."""
+
+    launch_floor_ms: float | None = None
+    copy_gbs: float | None = None
+    matmul_tflops: dict[str, float] = field(default_factory=dict)
+
+
+class UntimableError(Exception):
+    """The device's timer can't be believed for a launch; the message says why."""
 
 
 class Device(Protocol):
@@ -54,20 +70,41 @@ class TimingDevice(Device, Protocol):
     def torch_device(self) -> str:
         """Where inputs are made: ``"cuda:0"`` or ``"cpu"``."""
 
+    @property
+    def substitutes(self) -> Mapping[str, str]:
+        """Dtypes that it can't compute in, with the one that stands in for each; mostly empty."""
+
     def time(
-        self, launch: Callable[[], Any], count: int, *, prepare: Callable[[], None], cache: str, timer: str
+        self,
+        launch: Callable[[], Any],
+        count: int,
+        *,
+        prepare: Callable[[], None],
+        cache: str,
+        timer: str,
     ) -> list[Any]:
         """Launch ``count`` times and return each launch's time in ms, as raw as the timer gave it.
 
-        ``prepare`` runs before each launch, outside the timed window (restore, zero, rotate inputs);
-        with ``cache="cold"`` the L2 is flushed after it, also outside.
+        ``prepare`` runs before each launch, outside the timed window (restore, zero, rotate
+        inputs); with ``cache="cold"`` the L2 is flushed after it, also outside. With
+        ``timer="graph"`` one sample is the mean over many unrolled calls, and ``prepare`` runs
+        before each sample.
+
+        Raises:
+            UntimableError: the times would mean something else than the launch.
         """
+
+    def launch_floor_ms(self) -> float | None:
+        """Return what an empty kernel takes by events; None where there is no such thing."""
 
     def synchronize(self) -> None:
         """Wait for all launched work; a device error surfaces here."""
 
     def load(self, duration_ms: float) -> None:
-        """Keep the device busy, so that clock and temperature are those of work."""
+        """Keep the device busy for as long as it was idle before, at most for a duration.
+
+        Clock and temperature are then those of work.
+        """
 
     def telemetry(self) -> Telemetry:
         """Read clocks, power, temperature, throttle reasons and other processes; change nothing."""
@@ -76,6 +113,10 @@ class TimingDevice(Device, Protocol):
 class RecordedDevice(Device, Protocol):
     """A device that answers from a recording."""
 
+    @property
+    def ceilings(self) -> Ceilings:
+        """What was measured of the recorded device."""
+
     def recall(self, job: MeasureJob) -> Outcome:
         """Return what was recorded for a job; a config that was not recorded is ``illegal``."""
 
@@ -83,5 +124,16 @@ class RecordedDevice(Device, Protocol):
         """Say in a line why the recording may not speak for this kernel (other code); else ``""``.
 
         Raises:
-            NoDevice: the recording holds nothing of this kernel and problem; the message lists what it has.
+            NoDevice: it holds nothing of this kernel and problem; the message lists what it has.
         """
+
+
+def unrolled_calls(kernel_ms: float, fixed_ms: float) -> int:
+    """Return how many calls one graph holds so that its fixed cost is at most 1% of a sample."""
+    if kernel_ms <= 0.0:
+        return MAX_UNROLLED_CALLS
+    calls = math.ceil(round(100.0 * fixed_ms / kernel_ms, 6))
+    return min(max(calls, 1), MAX_UNROLLED_CALLS)
+
+
+MAX_UNROLLED_CALLS = 2000

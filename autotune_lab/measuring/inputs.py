@@ -1,0 +1,200 @@
+"""Makes the inputs that a config is judged and timed on, and keeps them as they were.
+
+What a kernel writes is replaced by guarded stand-ins, so neither the user's tensors nor the next
+config's inputs are touched. What it only reads is never copied, but watched by its checksum.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from autotune_lab.definitions import Arguments, KernelDefinition, Problem
+from autotune_lab.errors import DefinitionError
+from autotune_lab.measuring.checksums import checksum
+from autotune_lab.measuring.guards import GuardedTensor
+from autotune_lab.measuring.reference import Reference
+from autotune_lab.spaces.values import digest
+
+_MAX_SETS = 4
+
+
+@dataclass(slots=True)
+class ArgumentSet:
+    """One set of arguments for a launch, with what is needed to judge and to reuse it.
+
+    Attributes:
+        arguments: what ``launch`` gets.
+        reference: what its outputs must be.
+    """
+
+    arguments: Arguments
+    reference: Reference
+    _definition: KernelDefinition
+    _guarded: Mapping[str, GuardedTensor]
+    _pristine: Mapping[str, torch.Tensor]
+    _read: Sequence[str]
+    _checksums: dict[str, int] = field(default_factory=dict)
+
+    def restore(self) -> None:
+        """Put back what the kernel changes in place and zero its accumulators."""
+        for name, values in self._pristine.items():
+            self._guarded[name].tensor.copy_(values)
+        for name in self._definition.zeroes:
+            self._guarded[name].tensor.zero_()
+
+    def poison(self) -> None:
+        """Overwrite the outputs, so that an element that is not written shows."""
+        for name in self._definition.outputs:
+            self._guarded[name].poison()
+        self.restore()
+
+    def remember(self) -> None:
+        """Note the checksums of all that the kernel only reads; done once."""
+        if not self._checksums:
+            self._checksums = {name: checksum(self.arguments[name]) for name in self._read}
+
+    def changed(self) -> list[str]:
+        """Return the names of read-only arguments that are not as they were remembered."""
+        return [n for n, before in self._checksums.items() if checksum(self.arguments[n]) != before]
+
+    def overrun(self) -> list[str]:
+        """Return the names of written arguments around which something else was written."""
+        return [name for name, guarded in self._guarded.items() if not guarded.is_intact()]
+
+    def unwritten(self, output: str) -> int:
+        """Return how many elements of an output were not written since it was poisoned."""
+        if output in self._pristine or output in self._definition.zeroes:
+            return 0
+        return self._guarded[output].unwritten()
+
+    def fingerprint(self) -> int:
+        """Return a checksum of all outputs."""
+        return hash(tuple(checksum(self.arguments[name]) for name in self._definition.outputs))
+
+
+class ProblemCache:
+    """Keeps the sets of the last problem and seed, because the next config wants the same."""
+
+    def __init__(self) -> None:
+        self._key: tuple[Any, ...] = ()
+        self._sets: list[ArgumentSet] = []
+
+    def sets(
+        self,
+        definition: KernelDefinition,
+        problem: Problem,
+        *,
+        device: str,
+        seed: int,
+        substitutes: Mapping[str, str],
+        l2_bytes: int,
+    ) -> Sequence[ArgumentSet]:
+        """Return the sets to rotate: several where one fits in the L2, one where it does not.
+
+        Args:
+            definition: whose inputs are drawn.
+            problem: what for.
+            device: the torch device that they are made on.
+            seed: of the first set; the others' follow from it.
+            substitutes: dtypes to replace by others after the values were drawn.
+            l2_bytes: the L2's size; 0 for a single set.
+
+        Raises:
+            DefinitionError: ``inputs`` fails, or does not return what the definition declares.
+        """
+        key = (id(definition), problem, device, seed, l2_bytes)
+        if key != self._key:
+            self.drop()
+            first = _make(definition, problem, device, seed, substitutes)
+            self._sets = [first]
+            wanted = _sets_to_rotate(_set_bytes(first.arguments), l2_bytes)
+            self._sets += [
+                _make(definition, problem, device, seed + number, substitutes)
+                for number in range(1, wanted)
+            ]
+            self._key = key
+        return self._sets
+
+    def drop(self) -> None:
+        """Forget everything: it may have been written to."""
+        self._key, self._sets = (), []
+
+
+def input_seed(root: int, phase_round: int) -> int:
+    """Return the seed of a round's inputs; screening is round 0, each playoff round is fresh."""
+    return int(digest({"seed": root, "round": phase_round})[:8], 16)
+
+
+def call_user(where: str, what: str, function: Callable[[], Any]) -> Any:
+    """Call a function of the user's file that is not under test.
+
+    Raises:
+        DefinitionError: it raised; the message has its class and first line.
+    """
+    try:
+        return function()
+    except DefinitionError:
+        raise
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise DefinitionError(where, [f"{what} raised {type(error).__name__}: {first}"]) from error
+
+
+def _make(
+    definition: KernelDefinition,
+    problem: Problem,
+    device: str,
+    seed: int,
+    substitutes: Mapping[str, str],
+) -> ArgumentSet:
+    where = f"kernel {definition.name!r}, problem {problem}"
+    generator = torch.Generator(device=device).manual_seed(seed)
+    drawn = call_user(
+        where, "inputs", lambda: definition.inputs(problem, torch.device(device), generator)
+    )
+    arguments = {name: _substituted(value, substitutes) for name, value in drawn.items()}
+    written = dict.fromkeys((*definition.outputs, *definition.mutates, *definition.zeroes))
+    if faults := _faults(arguments, list(written)):
+        raise DefinitionError(where, faults)
+    # The reference sees the values before any kernel ran, so what is restored is copied first.
+    pristine = {name: arguments[name].clone() for name in definition.mutates}
+    guarded = {name: GuardedTensor(arguments[name]) for name in written}
+    arguments |= {name: stand_in.tensor for name, stand_in in guarded.items()}
+    read = [n for n, v in arguments.items() if n not in written and isinstance(v, torch.Tensor)]
+    return ArgumentSet(
+        arguments=arguments,
+        reference=Reference(definition, problem, {**arguments, **pristine}),
+        _definition=definition,
+        _guarded=guarded,
+        _pristine=pristine,
+        _read=read,
+    )
+
+
+def _faults(arguments: Arguments, written: Sequence[str]) -> list[str]:
+    return [
+        f"inputs returns no tensor {name!r}, which the definition names; it returns "
+        f"{', '.join(arguments)}"
+        for name in written
+        if not isinstance(arguments.get(name), torch.Tensor)
+    ]
+
+
+def _substituted(value: Any, substitutes: Mapping[str, str]) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    stand_in = substitutes.get(str(value.dtype).removeprefix("torch."))
+    return value if stand_in is None else value.to(getattr(torch, stand_in))
+
+
+def _set_bytes(arguments: Arguments) -> int:
+    return sum(v.nbytes for v in arguments.values() if isinstance(v, torch.Tensor))
+
+
+def _sets_to_rotate(set_bytes: int, l2_bytes: int) -> int:
+    """Return how many sets exceed the L2 together, so that no kernel finds its inputs there."""
+    if set_bytes == 0 or set_bytes > l2_bytes:
+        return 1
+    return min(_MAX_SETS, l2_bytes // set_bytes + 1)

@@ -1,0 +1,284 @@
+"""Measures one config: verify, warm up, sample, verify again. Runs where the device is.
+
+A config that fails is an outcome with its reason; an exception means that the kernel's file is
+wrong. Nothing is allocated between the warm-up and the last sample.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from autotune_lab.definitions import KernelDefinition
+from autotune_lab.devices.base import TimingDevice, UntimableError
+from autotune_lab.errors import AutotuneLabError
+from autotune_lab.measuring.failures import outcome_of
+from autotune_lab.measuring.inputs import ArgumentSet, ProblemCache, input_seed
+from autotune_lab.measuring.statistics import median_interval
+from autotune_lab.measuring.timing import BadTimeError, Sampling, sample
+from autotune_lab.measuring.verify import Verdict, verify
+from autotune_lab.records import (
+    DISQUALIFYING_FLAGS,
+    FLAG_CONTENDED,
+    FLAG_LAUNCH_BOUND,
+    FLAG_NOISY,
+    FLAG_RETRIED,
+    FLAG_THROTTLED,
+    MeasureJob,
+    Measurement,
+    Numerics,
+    Outcome,
+    Phase,
+    Telemetry,
+    TrialState,
+)
+
+RETRIES = 2
+NOISY_RELATIVE_INTERVAL = 0.05
+# The power cap is part of the device model, so running at it is the normal state of a large GEMM.
+HARMLESS_REASONS = frozenset({"gpu_idle", "sw_power_cap", "applications_clocks_setting"})
+
+
+def measure(
+    definition: KernelDefinition,
+    device: TimingDevice,
+    job: MeasureJob,
+    *,
+    cache: ProblemCache,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Outcome:
+    """Verify and time one config.
+
+    Args:
+        definition: the job's kernel.
+        device: where it runs.
+        job: which config of which problem, why and how.
+        cache: inputs and references of the problem, kept between jobs.
+        clock: seconds; decides when the budget is spent.
+
+    Raises:
+        DefinitionError: the definition's inputs or reference fail.
+        ReferenceUnstable: the reference contradicts itself.
+    """
+    device.synchronize()
+    bench = _Bench(definition, device, job, _sets(definition, device, job, cache), clock)
+    try:
+        outcome = bench.run()
+    except AutotuneLabError:
+        cache.drop()
+        raise
+    except UntimableError as error:
+        return Outcome(TrialState.BAD_TIMING, reason=str(error), launches=bench.launches)
+    except BadTimeError as error:
+        return Outcome(
+            TrialState.BAD_TIMING, reason=str(error), raw_time=error.raw, launches=bench.launches
+        )
+    except Exception as error:  # noqa: BLE001 - a launch may raise anything; it is one trial
+        cache.drop()
+        return outcome_of(error, bench.launches, device.synchronize)
+    if outcome.state is TrialState.WRONG_RESULT:
+        cache.drop()
+    return outcome
+
+
+def _sets(
+    definition: KernelDefinition, device: TimingDevice, job: MeasureJob, cache: ProblemCache
+) -> Sequence[ArgumentSet]:
+    # A hot cache is one that holds the inputs, and a graph has its arguments built in.
+    rotates = job.protocol.cache == "cold" and job.protocol.timer == "events"
+    return cache.sets(
+        definition,
+        job.problem,
+        device=device.torch_device,
+        seed=input_seed(job.protocol.seed, job.round),
+        substitutes=device.substitutes,
+        l2_bytes=device.probe().model.l2_bytes if rotates else 0,
+    )
+
+
+@dataclass(slots=True)
+class _Bench:
+    """One config on its device: its launch, the sets that it rotates through, what is counted."""
+
+    definition: KernelDefinition
+    device: TimingDevice
+    job: MeasureJob
+    sets: Sequence[ArgumentSet]
+    clock: Callable[[], float]
+    launches: int = 0
+    _current: int = 0
+    _first_bits: int = 0
+
+    def run(self) -> Outcome:
+        verdict = self._launch_untimed()
+        if verdict.fault:
+            return self._wrong(verdict)
+        sampling, measurement = self._measure_with_retries()
+        numerics = verdict.numerics
+        if self.job.verify:
+            after = self._verify_last()
+            if after.fault:
+                return self._wrong(after)
+            if self.definition.deterministic and not self._has_equal_bits():
+                return Outcome(
+                    TrialState.UNSTABLE,
+                    reason="the same inputs gave other bits; declare deterministic=False if it may",
+                    numerics=after.numerics,
+                    launches=self.launches,
+                )
+            numerics = _larger(numerics, after.numerics)
+        return self._timed(sampling, measurement, numerics)
+
+    def _launch_untimed(self) -> Verdict:
+        """Launch once: compiles, loads, and gives the outputs to judge."""
+        first = self.sets[0]
+        if self.job.verify:
+            for arguments in self.sets:
+                arguments.remember()
+                arguments.reference.outputs()
+        first.poison()
+        self._launch()
+        self.device.synchronize()
+        if not self.job.verify:
+            return Verdict()
+        self._first_bits = first.fingerprint()
+        return self._verify(first)
+
+    def _measure_with_retries(self) -> tuple[Sampling, Measurement]:
+        """Sample; again, a bounded number of times, if the device was throttled or contended."""
+        for attempt in range(RETRIES + 1):
+            sampling, measurement = self._measure()
+            if attempt:
+                flags = (*measurement.flags, FLAG_RETRIED)
+                measurement = replace(measurement, flags=flags)
+            if sampling.is_given_up or not DISQUALIFYING_FLAGS & set(measurement.flags):
+                break
+        return sampling, measurement
+
+    def _measure(self) -> tuple[Sampling, Measurement]:
+        protocol = self.job.protocol
+        self.device.load(protocol.warmup_ms)
+        before = self.device.telemetry()
+        sampling = sample(self._draw, protocol, give_up_ms=self._give_up_ms(), clock=self.clock)
+        telemetry = _over_both(before, self.device.telemetry())
+        interval = median_interval(sampling.samples_ms)
+        flags = _device_flags(telemetry)
+        floor_ms = self.device.launch_floor_ms() if protocol.timer == "events" else None
+        if floor_ms is not None and interval.median < 2.0 * floor_ms:
+            flags += (FLAG_LAUNCH_BOUND,)
+        if (interval.relative_half_width or 0.0) > NOISY_RELATIVE_INTERVAL:
+            flags += (FLAG_NOISY,)
+        measurement = Measurement(
+            phase=self.job.phase,
+            samples_ms=sampling.samples_ms,
+            median_ms=interval.median,
+            low_ms=interval.low,
+            high_ms=interval.high,
+            round=self.job.round,
+            flags=flags,
+            seed=input_seed(protocol.seed, self.job.round),
+            taken_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            telemetry=telemetry,
+        )
+        return sampling, measurement
+
+    def _give_up_ms(self) -> float | None:
+        if self.job.phase is not Phase.SCREEN or self.job.best_ms is None:
+            return None
+        return self.job.protocol.screen_ratio * self.job.best_ms
+
+    def _draw(self, count: int) -> list[Any]:
+        for arguments in self.sets:
+            arguments.poison()
+        protocol = self.job.protocol
+        return self.device.time(
+            self._launch, count, prepare=self._prepare, cache=protocol.cache, timer=protocol.timer
+        )
+
+    def _launch(self) -> Any:
+        return self.definition.launch(self.sets[self._current].arguments, self.job.config)
+
+    def _prepare(self) -> None:
+        self._current = (self._current + 1) % len(self.sets)
+        self.sets[self._current].restore()
+        self.launches += 1
+
+    def _verify_last(self) -> Verdict:
+        """Judge what the last timed launch left, and what the last one on the first set did."""
+        if self.job.protocol.timer == "graph" and (
+            self.definition.mutates or self.definition.zeroes
+        ):
+            # A graph's calls run on one another's results; only a launch of its own can be judged.
+            self.sets[0].poison()
+            self._launch()
+        self.device.synchronize()
+        last = self._verify(self.sets[self._current])
+        if last.fault or self._current == 0 or self.launches < len(self.sets):
+            return last
+        return self._verify(self.sets[0])
+
+    def _verify(self, arguments: ArgumentSet) -> Verdict:
+        stand_ins = self.device.substitutes
+        meant = str(self.job.problem.get("dtype", ""))
+        return verify(self.definition, arguments, dtypes=meant if meant in stand_ins else "")
+
+    def _has_equal_bits(self) -> bool:
+        if self.launches < len(self.sets):
+            return True
+        return self.sets[0].fingerprint() == self._first_bits
+
+    def _wrong(self, verdict: Verdict) -> Outcome:
+        return Outcome(
+            TrialState.WRONG_RESULT,
+            reason=verdict.fault,
+            detail=self._note(),
+            numerics=verdict.numerics,
+            launches=self.launches,
+        )
+
+    def _timed(
+        self, sampling: Sampling, measurement: Measurement, numerics: Numerics | None
+    ) -> Outcome:
+        reason = ""
+        if sampling.is_given_up:
+            ratio = self.job.protocol.screen_ratio
+            reason = f"slower than {ratio:g}x the best, {self.job.best_ms:.4g} ms"
+        return Outcome(
+            TrialState.PRUNED if sampling.is_given_up else TrialState.OK,
+            reason=reason,
+            detail=self._note(),
+            measurement=measurement,
+            numerics=numerics,
+            launches=self.launches,
+        )
+
+    def _note(self) -> str:
+        """Say which dtypes were computed in others."""
+        names = self.device.substitutes
+        if str(self.job.problem.get("dtype", "")) not in names:
+            return ""
+        return "; ".join(f"{name} was computed in {other} here" for name, other in names.items())
+
+
+def _device_flags(telemetry: Telemetry) -> tuple[str, ...]:
+    flags: tuple[str, ...] = ()
+    if set(telemetry.throttle_reasons) - HARMLESS_REASONS:
+        flags += (FLAG_THROTTLED,)
+    if telemetry.other_processes:
+        flags += (FLAG_CONTENDED,)
+    return flags
+
+
+def _over_both(before: Telemetry, after: Telemetry) -> Telemetry:
+    """Return the later reading, with the throttle reasons and processes of both."""
+    return replace(
+        after,
+        throttle_reasons=tuple(dict.fromkeys(before.throttle_reasons + after.throttle_reasons)),
+        other_processes=max(before.other_processes, after.other_processes),
+    )
+
+
+def _larger(one: Numerics | None, other: Numerics | None) -> Numerics | None:
+    candidates = [n for n in (one, other) if n is not None]
+    return max(candidates, key=lambda n: n.max_relative_error or 0.0, default=None)

@@ -1,0 +1,124 @@
+"""What a kernel's outputs must be, computed by the definition's reference in float64.
+
+Computed once for each set of inputs, kept, and computed again when it is doubted. A reference that
+contradicts itself ends the work on its problem: nothing could be verified.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from autotune_lab.definitions import Arguments, KernelDefinition, Problem
+from autotune_lab.errors import DefinitionError, ReferenceUnstable
+from autotune_lab.measuring.checksums import checksum
+
+
+class Reference:
+    """The outputs that one set of arguments must give.
+
+    Args:
+        definition: whose reference is asked.
+        problem: for messages.
+        arguments: as they are before a launch.
+    """
+
+    def __init__(
+        self, definition: KernelDefinition, problem: Problem, arguments: Arguments
+    ) -> None:
+        self._definition = definition
+        self._where = f"kernel {definition.name!r}, problem {problem}"
+        self._arguments = arguments
+        self._outputs: dict[str, torch.Tensor] = {}
+        self._checksums: dict[str, int] = {}
+        self._is_confirmed = False
+
+    def outputs(self) -> Mapping[str, torch.Tensor]:
+        """Return the outputs by name: float64, or as they are where they are not floating.
+
+        Raises:
+            DefinitionError: the reference fails, or lacks an output, or has another shape.
+        """
+        if not self._outputs:
+            self._outputs = self._compute()
+            self._checksums = {name: checksum(value) for name, value in self._outputs.items()}
+        return self._outputs
+
+    def confirm(self) -> None:
+        """Note that a kernel agreed with it, so it need not be doubted."""
+        self._is_confirmed = True
+
+    def revise(self) -> bool:
+        """Compute it again if its memory was altered, or if nothing has agreed with it yet.
+
+        Returns:
+            Whether the outputs are others than those that were compared with.
+
+        Raises:
+            ReferenceUnstable: the same inputs give another answer than before.
+        """
+        altered = any(checksum(self._outputs[name]) != n for name, n in self._checksums.items())
+        if self._is_confirmed and not altered:
+            return False
+        again = self._compute()
+        if {name: checksum(value) for name, value in again.items()} != self._checksums:
+            raise ReferenceUnstable(
+                f"{self._where}: reference unstable: it gives two answers for the same inputs, so "
+                "no config can be judged; make it depend on its arguments alone"
+            )
+        self._outputs = again
+        self._is_confirmed = True
+        return altered
+
+    def _compute(self) -> dict[str, torch.Tensor]:
+        try:
+            given = self._definition.reference(_InFloat64(self._arguments))  # type: ignore[arg-type]
+        except Exception as error:
+            first = (str(error).splitlines() or [""])[0]
+            fault = f"reference raised {type(error).__name__}: {first}"
+            raise DefinitionError(self._where, [fault]) from error
+        faults = [
+            fault
+            for name in self._definition.outputs
+            if (fault := _fault(name, given.get(name), self._arguments[name]))
+        ]
+        if faults:
+            raise DefinitionError(self._where, faults)
+        return {name: _own(given[name]) for name in self._definition.outputs}
+
+
+class _InFloat64(Mapping[str, Any]):
+    """Arguments whose floating tensors become float64 when they are read, and not before.
+
+    A bystander that the reference does not read then costs no memory.
+    """
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._arguments[name]
+        if not isinstance(value, torch.Tensor):
+            return value
+        return value.to(torch.float64) if value.is_floating_point() else value.clone()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arguments)
+
+    def __len__(self) -> int:
+        return len(self._arguments)
+
+
+def _fault(name: str, value: Any, output: torch.Tensor) -> str:
+    if not isinstance(value, torch.Tensor):
+        return f"reference returns no tensor {name!r}"
+    if value.shape != output.shape:
+        return f"reference gives {name!r} shape {tuple(value.shape)}, not {tuple(output.shape)}"
+    return ""
+
+
+def _own(value: torch.Tensor) -> torch.Tensor:
+    """Return a copy that shares no memory with what the user's code may keep and change."""
+    if value.is_floating_point():
+        return value.detach().to(torch.float64, copy=True)
+    return value.detach().clone()
