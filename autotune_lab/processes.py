@@ -32,7 +32,7 @@ _MAX_FRAME_BYTES = 64 * 2**20
 _LOG_LIMIT_BYTES = 2**20
 _TAIL_BYTES = 4096
 _TAIL_LINES = 20
-_END_S = 30.0
+_END_S = 120.0  # a driver may finish a kernel before it lets its process go
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,9 +330,19 @@ class _Process:
             counter.truncate(8)
             self._counter = mmap.mmap(counter.fileno(), 8)
             inherited = (child_requests, child_replies, counter.fileno())
+            options = ("-u", "-X", "faulthandler")
             arguments = [*inherited, os.getpid(), int(is_main)]
             self._popen = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-m", module, *map(str, arguments), *extra],
+                [
+                    sys.executable,
+                    "-u",
+                    "-X",
+                    "faulthandler",
+                    "-m",
+                    module,
+                    *map(str, arguments),
+                    *extra,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -77,6 +77,8 @@ def _compile(
         cause = error.__cause__
         assert isinstance(cause, Exception)
         return cause if isinstance(cause, json.JSONDecodeError) else _failure(cause)
+    except MemoryError:
+        return Outcome(TrialState.COMPILE_ERROR, reason="out of memory", detail="MemoryError")
     except Exception as error:  # noqa: BLE001 - the user's code may need what is not there
         line = _first_line(error)
         detail = type(error).__name__

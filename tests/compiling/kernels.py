@@ -159,9 +159,14 @@ harmful = declare("harmful", harmful_launch)
 
 
 def greedy_launch(args, config):
-    if config["BLOCK"] == 128:
-        hoard = [bytearray(2**26) for _ in range(200)]
-        raise MemoryError(len(hoard))
+    """Take memory without end: as Python does, and as foreign code does that checks nothing."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    hoard = []
+    while config["BLOCK"] == 128:
+        hoard.append(bytearray(2**26))
+    while config["BLOCK"] == 256:
+        ctypes.memset(libc.malloc(2**26), 1, 2**26)
     copy_launch(args, config)
 
 

@@ -73,12 +73,15 @@ def test_a_compiler_that_aborts_hangs_or_crashes_costs_its_own_config(open_pool)
 
 def test_a_compiler_that_eats_memory_takes_down_its_process_only(open_pool):
     pool = open_pool(memory_bytes=3 * 2**30)
-    pool.submit("greedy", job("greedy", 128))
-    pool.submit("modest", job("greedy", 64))
+    for key, block in {"python": 128, "foreign": 256, "modest": 64}.items():
+        pool.submit(key, job("greedy", block))
     outcomes = drain(pool)
     assert outcomes["modest"].state is TrialState.OK
     assert outcomes["modest"].resources.registers > 0
-    assert "MemoryError" in outcomes["greedy"].detail
+    assert outcomes["python"].state is TrialState.COMPILE_ERROR
+    assert outcomes["python"].reason == "out of memory"
+    assert outcomes["foreign"].state is TrialState.COMPILE_ERROR
+    assert "SIGSEGV" in outcomes["foreign"].reason
 
 
 def test_processes_are_started_on_demand_kept_and_renewed(open_pool):
