@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from autotune_lab.analysis.winners import unplayed
 from autotune_lab.records import Pick, Source
 from autotune_lab.reporting import wording
 from autotune_lab.store import frames
@@ -29,13 +30,14 @@ _DISTINCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """Frames of trials, measurements and contexts, and the standing picks.
+    """Frames of trials, measurements and contexts, and the winners.
 
     Attributes:
         trials: one row a trial (columns of ``store.frames.trials``).
         measurements: one row a measurement (``store.frames.measurements``).
         contexts: one row a context (``store.frames.contexts``).
-        picks: the standing pick of each context that has one.
+        picks: the winner of each context where a config ran: its pick, or (``rounds`` 0) what one
+            pass says.
         labels: context id -> short name, unique among the contexts of its kernel.
     """
 
@@ -76,11 +78,23 @@ def gather(store: Store, query: Query) -> ReportData:
     Raises:
         StoreError: the store can't be read.
     """
+    trials = frames.trials(store, query)
+    contexts = frames.contexts(store, query)
+    picks = {pick.context.id: pick for pick in frames.picks(store, query)}
+    sizes = {row["context_id"]: row["space"].size for row in rows_of(contexts)}
+    known = {context.id: context for context in store.contexts(query)}
+    for context_id, mine in trials.groupby("context_id", sort=False):
+        context = known[str(context_id)]
+        if context.id not in picks:
+            pick = unplayed(mine, context, space_size=sizes[context.id])
+            picks |= {context.id: pick} if pick else {}
     return ReportData(
-        trials=frames.trials(store, query),
+        trials=trials,
         measurements=frames.measurements(store, query),
-        contexts=frames.contexts(store, query),
-        picks=tuple(frames.picks(store, query)),
+        contexts=contexts,
+        picks=tuple(
+            picks[context_id] for context_id in contexts["context_id"] if context_id in picks
+        ),
     )
 
 
@@ -89,7 +103,7 @@ def context_labels(contexts: pd.DataFrame) -> dict[str, str]:
 
     What all problems share is left out: a label says no more than it must.
     """
-    rows: list[dict[str, Any]] = contexts.to_dict("records")
+    rows = rows_of(contexts)
     problems = wording.short_problems({row["problem"]: row["problem_fields"] for row in rows})
     labels = {
         row["context_id"]: f"{row['device_model']} · {problems[row['problem']]}" for row in rows
@@ -104,6 +118,12 @@ def context_labels(contexts: pd.DataFrame) -> dict[str, str]:
                 text = str(row[name])[:8] if name.endswith(("_id", "hash")) else row[name]
                 labels[row["context_id"]] = f"{label} · {word} {text or 'unknown'}"
     return labels
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a frame's rows as dicts by column name."""
+    rows: list[Any] = frame.to_dict("records")
+    return rows
 
 
 def _within(frame: pd.DataFrame, context_ids: set[str]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""A report as one self-contained page: no script, no network, figures inline, every text escaped."""
+"""A report as one page: no script, no network, figures inline, every text escaped."""
 
 import base64
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """The report's one palette and drawing style: safe for colour-blind readers, and in grey print.
 
-Hues are Okabe and Ito's (2008); the colour of a share (efficiency) is one hue whose lightness says it.
+Hues are Okabe and Ito's (2008); an efficiency's colour says it by lightness too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ EFFICIENCY = LinearSegmentedColormap.from_list(
     "efficiency", ["#7a2a00", "#c2571a", "#eda85f", "#f7ead3", "#dcecf5", "#8cc1e0"]
 )
 
-STYLE: Mapping[str, Any] = {
+STYLE: Mapping[Any, Any] = {
     "figure.facecolor": PAPER,
     "savefig.facecolor": PAPER,
     "axes.facecolor": PAPER,

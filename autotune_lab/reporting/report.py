@@ -50,8 +50,8 @@ class Report:
         """Yield each figure and table with the stem of its files."""
         for chapter in self.chapters:
             for entry in chapter.entries:
-                for part in (*entry.section.figures, *entry.section.tables):
-                    yield entry.name_of(part), part
+                parts: list[Figure | Table] = [*entry.section.figures, *entry.section.tables]
+                yield from ((entry.name_of(part), part) for part in parts)
 
 
 def safe_key(text: str) -> str:

@@ -12,7 +12,7 @@ from autotune_lab.reporting.wording import is_missing
 
 
 def to_csv(frame: pd.DataFrame) -> str:
-    """Write a frame without its index; a missing value is an empty cell, whole numbers stay whole."""
+    """Write a frame without its index; a missing value is an empty cell, 128 stays 128."""
     shown = frame.apply(lambda column: column.map(_cell) if column.dtype == object else column)
     return str(shown.to_csv(index=False, lineterminator="\n"))
 

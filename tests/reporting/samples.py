@@ -117,13 +117,13 @@ def trial_of(made, config, number, random):
     )
 
 
-def measured(time_ms, random, phase, round=0):
+def measured(time_ms, random, phase, number=0):
     samples = time_ms * (1 + np.abs(random.normal(0, 0.02, 7)))
     samples *= 1 + random.normal(0, 0.015)
     low, median, high = np.quantile(samples, [0.1, 0.5, 0.9])
     telemetry = Telemetry(sm_clock_mhz=1755, power_w=640.0, temperature_c=58)
     return Measurement(
-        phase, tuple(map(float, samples)), float(median), float(low), float(high), round,
+        phase, tuple(map(float, samples)), float(median), float(low), float(high), number,
         taken_at="2025-01-02T03:04:05Z", telemetry=telemetry,
     )  # fmt: skip
 
@@ -152,10 +152,10 @@ def tune(store, made, *, configs=CONFIGS, seed=0, playoff=True, default=DEFAULT)
         return None
     known = {trial.config: (i, trial) for i, trial in zip(ids, trials, strict=True)}
     for config in selection.candidates(trials, made.protocol, default):
-        for round in range(made.protocol.playoff_rounds):
+        for number in range(made.protocol.playoff_rounds):
             time_ms = model_ms(made.problem, made.model, config)
             store.add_measurement(
-                known[config][0], measured(time_ms, random, Phase.PLAYOFF, round + 1)
+                known[config][0], measured(time_ms, random, Phase.PLAYOFF, number + 1)
             )
     pick = selection.decide(
         made, store.trials(made.id), default=default, space_size=len(CONFIGS), floor_ms=0.003,

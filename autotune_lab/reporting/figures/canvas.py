@@ -1,4 +1,4 @@
-"""Makes the figures that all others draw on, and renders them; no pyplot, so nothing global leaks."""
+"""Makes the canvas that figures draw on, and renders them; no pyplot, so nothing global leaks."""
 
 import io
 import textwrap
@@ -9,7 +9,6 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from autotune_lab.reporting import palette
@@ -56,7 +55,6 @@ def render(draw: Draw, frame: pd.DataFrame, title: str) -> tuple[bytes, bytes]:
         mpl.rcParams.update(palette.STYLE)
         figure = draw(frame, title)
         svg, png = io.BytesIO(), io.BytesIO()
-        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-        FigureCanvasAgg(figure)
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         figure.savefig(png, format="png", dpi=PNG_DPI, metadata={"Software": None})
     return svg.getvalue(), png.getvalue()

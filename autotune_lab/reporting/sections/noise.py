@@ -1,9 +1,11 @@
 """How much of each winner's lead was luck: its time when chosen against fresh rounds."""
 
+from typing import Any
+
 import pandas as pd
 
 from autotune_lab.reporting import wording
-from autotune_lab.reporting.data import ReportData
+from autotune_lab.reporting.data import ReportData, rows_of
 from autotune_lab.reporting.figures import dots
 from autotune_lab.reporting.sections.base import (
     Cell,
@@ -27,97 +29,90 @@ def build(data: ReportData) -> Section | None:
     frame = winners(data)
     if frame.empty:
         return None
-    fresh = frame[frame["optimism"].notna()].reset_index(drop=True)
+    fresh = frame[frame["optimism"].notna()]
     if fresh.empty:
-        missing = no_data(TITLE, "no winner was re-measured, so its lead may be luck")
-        doubt = Verdict(TITLE, Cell("not measured: winners of one pass", Tone.MISSING))
-        return Section(missing.title, missing.finding, verdicts=[doubt])
+        answer = Cell("not measured: winners of one pass, whose lead may be luck", Tone.MISSING)
+        section = no_data(TITLE, "no winner was re-measured, so its lead may be luck")
+        return Section(TITLE, section.finding, verdicts=[Verdict(TITLE, answer)])
     shown = fresh.assign(
         chosen=fresh["chosen_ms"] / fresh["median_ms"],
         low=fresh["low_ms"] / fresh["median_ms"],
         high=fresh["high_ms"] / fresh["median_ms"],
     ).sort_values("chosen", ignore_index=True)
+    left = len(frame) - len(fresh)
     return Section(
         title=TITLE,
-        finding=_finding(fresh),
+        finding=_finding(shown),
         figures=[_figure(shown)],
         tables=[_table(shown)],
-        caveats=_caveats(frame, fresh),
-        verdicts=[_verdict(fresh)],
+        caveats=[f"{wording.count(left, 'winner')} was never re-measured."] if left else [],
+        verdicts=[_verdict(shown)],
     )
 
 
-def _finding(fresh: pd.DataFrame) -> str:
-    worst = fresh.loc[fresh["optimism"].idxmax()]
-    ties = int((fresh["tied"] > 1).sum())
-    where = wording.count(len(fresh), "context")
+def _finding(shown: pd.DataFrame) -> str:
+    ties = int((shown["tied"] > 1).sum())
+    where = wording.count(len(shown), "context")
     told = f"in {ties} of {where} other configs can’t be told apart from the winner"
+    worst = shown.iloc[0]
     if worst["optimism"] <= NEGLIGIBLE:
         return f"No winner promised more than {wording.percent(NEGLIGIBLE)} too much; {told}."
+    median = wording.percent(float(shown["optimism"].median()), signed=True)
     return (
         f"One pass promised up to {wording.percent(worst['optimism'])} too much "
-        f"({worst['label']}; median {wording.percent(fresh['optimism'].median(), signed=True)}), "
-        f"and {told}."
+        f"({worst['label']}; median {median}), and {told}."
     )
 
 
-def _verdict(fresh: pd.DataFrame) -> Verdict:
-    worst = float(fresh["optimism"].max())
-    tone = Tone.GOOD if worst <= NEGLIGIBLE else Tone.DOUBT if worst <= SERIOUS else Tone.BAD
+def _verdict(shown: pd.DataFrame) -> Verdict:
+    worst = float(shown["optimism"].max())
+    median = wording.percent(float(shown["optimism"].median()), signed=True)
     text = (
-        f"re-measured times are {wording.percent(fresh['optimism'].median(), signed=True)} (median) "
-        f"and {wording.percent(worst, signed=True)} (worst) against the times that won"
+        f"re-measured, winners take {median} (median) and {wording.percent(worst, signed=True)} "
+        "(worst) against the time that made them win"
     )
+    tone = Tone.BAD if worst > SERIOUS else Tone.DOUBT if worst > NEGLIGIBLE else Tone.GOOD
     return Verdict(TITLE, Cell(text, tone))
 
 
 def _figure(shown: pd.DataFrame) -> Figure:
     first = shown.iloc[0]
+    gap = wording.percent(first["chosen"] - 1, signed=True)
+    columns = ["label", "chosen", "low", "high", "chosen_ms", "median_ms", "low_ms", "high_ms"]
     return Figure(
         name="optimism",
-        title="What the winner promised when it was chosen, against what it does in fresh rounds",
-        frame=shown[
-            ["label", "chosen", "low", "high", "chosen_ms", "median_ms", "low_ms", "high_ms"]
-        ],
+        title="What winners promised when they were chosen, and what they do in fresh rounds",
+        frame=shown[columns],
         draw=dots.optimism,
-        alt="One line a context: a diamond for the time that won the selection, a dot with its interval "
-        f"for fresh rounds. The widest gap is {wording.percent(first['chosen'] - 1, signed=True)} "
-        f"on {first['label']}.",
-        caption="A diamond left of the interval is the winner’s curse: of many noisy times the smallest "
-        "is too small. Only the fresh rounds are reported as the winner’s time.",
+        alt="One line a context: a diamond for the time that won the selection, a dot with its "
+        f"interval for fresh rounds. The widest gap is {gap} on {first['label']}.",
+        caption="A diamond left of the interval is the winner’s curse: the smallest of many noisy "
+        "times is too small. Only fresh rounds are reported as a winner’s time.",
     )
 
 
 def _table(shown: pd.DataFrame) -> Table:
-    rows: list[list[Cell | str]] = []
-    for row in shown.to_dict("records"):
-        rows.append(
-            [
-                row["label"],
-                wording.digits(row["chosen_ms"]),
-                wording.digits(row["median_ms"]),
-                wording.span(row["low_ms"], row["high_ms"]),
-                Cell(wording.percent(row["optimism"], signed=True), _tone(row["optimism"])),
-                wording.percent(row["best_probability"]),
-                f"{row['tied']} of {row['candidates']}",
-                str(row["rounds"]),
-            ]
-        )
-    columns = ["Device model · problem", "#When chosen, ms", "#Fresh rounds, ms", "#95% interval, ms",
-               "#Too good by", "#Truly the best", "#Tied", "#Rounds"]  # fmt: skip
-    caption = (
-        "“Truly the best” is the share of resampled sets of rounds in which the winner’s median is "
-        "the smallest; “tied” counts it and its equals among the configs re-measured."
-    )
-    return Table("noise", caption, columns, rows, shown)
+    return Table(
+        name="noise",
+        caption="“Truly the best” is the share of resampled sets of rounds in which the winner’s "
+        "median is the smallest; “tied” counts it and its equals among those re-measured.",
+        columns=["Context", "#When chosen, ms", "#Fresh rounds, ms", "#95% interval, ms",
+                 "#Too good by", "#Truly the best", "#Tied", "#Rounds"],
+        rows=[_row(row) for row in rows_of(shown)],
+        frame=shown,
+    )  # fmt: skip
 
 
-def _tone(optimism: float) -> Tone:
-    return Tone.BAD if optimism > SERIOUS else Tone.DOUBT if optimism > NEGLIGIBLE else Tone.PLAIN
-
-
-def _caveats(frame: pd.DataFrame, fresh: pd.DataFrame) -> list[str]:
-    left = len(frame) - len(fresh)
-    if not left:
-        return []
-    return [f"{wording.count(left, 'winner')} could not be judged: it was never re-measured."]
+def _row(row: dict[str, Any]) -> list[Cell | str]:
+    excess = row["optimism"]
+    tone = Tone.BAD if excess > SERIOUS else Tone.DOUBT if excess > NEGLIGIBLE else Tone.PLAIN
+    return [
+        row["label"],
+        wording.digits(row["chosen_ms"]),
+        wording.digits(row["median_ms"]),
+        wording.span(row["low_ms"], row["high_ms"]),
+        Cell(wording.percent(excess, signed=True), tone),
+        wording.percent(row["best_probability"]),
+        f"{row['tied']} of {row['candidates']}",
+        str(row["rounds"]),
+    ]

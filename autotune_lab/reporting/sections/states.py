@@ -4,13 +4,14 @@ import pandas as pd
 
 from autotune_lab.records import TrialState
 from autotune_lab.reporting import wording
-from autotune_lab.reporting.data import ReportData
+from autotune_lab.reporting.data import ReportData, rows_of
 from autotune_lab.reporting.figures import stacks
 from autotune_lab.reporting.sections.base import Cell, Figure, Section, Table, Tone, no_data
 
 ORDER = 70
 TITLE = "Trials by state"
 MOST_REASONS = 25
+LONGEST_REASON = 300
 
 
 def build(data: ReportData) -> Section | None:
@@ -18,16 +19,10 @@ def build(data: ReportData) -> Section | None:
     if data.trials.empty:
         return no_data(TITLE, "nothing was tried yet")
     counts = _counts(data)
-    failures = _failures(data)
+    failures = _failures(data.trials)
     tables = [_state_table(counts)]
-    if len(failures):
-        tables.append(_reason_table(failures))
-    return Section(
-        title=TITLE,
-        finding=_finding(data.trials),
-        figures=[_figure(counts)],
-        tables=tables,
-    )
+    tables += [_reason_table(failures)] if len(failures) else []
+    return Section(TITLE, _finding(data.trials), [_figure(counts)], tables)
 
 
 def _counts(data: ReportData) -> pd.DataFrame:
@@ -37,23 +32,22 @@ def _counts(data: ReportData) -> pd.DataFrame:
     return counts
 
 
-def _failures(data: ReportData) -> pd.DataFrame:
-    """Columns: state, reason, trials, contexts, config (an example)."""
-    failed = [state.value for state in TrialState if state.is_failure]
-    trials = data.trials[data.trials["state"].isin(failed)]
-    trials = trials.assign(reason=trials["reason"].fillna("").replace("", "no reason was recorded"))
-    return (
-        trials.groupby(["state", "reason"])
-        .agg(
-            trials=("trial_id", "size"),
-            contexts=("context_id", "nunique"),
-            config=("config", "first"),
-        )
-        .reset_index()
-        .sort_values(
-            ["trials", "state", "reason"], ascending=[False, True, True], ignore_index=True
-        )
-    )
+def _failures(trials: pd.DataFrame) -> pd.DataFrame:
+    """Count failures; columns: state, reason, trials, contexts, config (an example)."""
+    failed = trials[trials["state"].isin([s.value for s in TrialState if s.is_failure])]
+    reasons = failed["reason"].fillna("").replace("", "no reason was recorded")
+    grouped = failed.assign(reason=reasons).groupby(["state", "reason"])
+    counted = grouped.agg(
+        trials=("trial_id", "size"),
+        contexts=("context_id", "nunique"),
+        config=("config", "first"),
+    ).reset_index()
+    order = ["trials", "state", "reason"]
+    return counted.sort_values(order, ascending=[False, True, True], ignore_index=True)
+
+
+def _words(state: object) -> str:
+    return str(state).replace("_", " ")
 
 
 def _finding(trials: pd.DataFrame) -> str:
@@ -61,26 +55,25 @@ def _finding(trials: pd.DataFrame) -> str:
     correct = int(states.get("ok", 0))
     total = wording.count(len(trials), "trial")
     rest = states.drop("ok", errors="ignore")
-    words = [f"{number:,} {str(state).replace('_', ' ')}" for state, number in rest.items()]
-    if not correct:
-        return f"None of {total} ran correctly: {wording.listing(words)}."
+    others = wording.listing(f"{number:,} {_words(state)}" for state, number in rest.items())
     if rest.empty:
         return f"All of {total} ran correctly."
+    if not correct:
+        return f"None of {total} ran correctly: {others}."
     share = wording.percent(correct / len(trials))
-    return f"{correct:,} of {total} ran correctly ({share}); the others: {wording.listing(words)}."
+    return f"{correct:,} of {total} ran correctly ({share}); the others: {others}."
 
 
 def _figure(counts: pd.DataFrame) -> Figure:
-    shares = counts.groupby("state")["trials"].sum().sort_values(ascending=False)
-    total = shares.sum()
-    words = [f"{str(s).replace('_', ' ')} {wording.percent(n / total)}" for s, n in shares.items()]
+    totals = counts.groupby("state")["trials"].sum().sort_values(ascending=False)
+    shares = [f"{_words(s)} {wording.percent(n / totals.sum())}" for s, n in totals.items()]
     return Figure(
         name="states",
         title="How the trials ended, by context",
         frame=counts,
         draw=stacks.states,
-        alt=f"Stacked bars, one a context. Overall: {wording.listing(words, most=12)}.",
-        caption="Configs that the space’s constraints rule out are never tried and not counted here.",
+        alt=f"Stacked bars, one a context. Overall: {wording.listing(shares, most=14)}.",
+        caption="What the space’s constraints rule out is never tried and not counted here.",
     )
 
 
@@ -90,34 +83,29 @@ def _state_table(counts: pd.DataFrame) -> Table:
     order += [name for name in wide.columns if name not in order]
     wide = wide[order].fillna(0).astype("int64").reset_index()
     rows = [
-        [
-            str(row["label"]),
-            *(f"{row[state]:,}" if row[state] else wording.MISSING for state in order),
-        ]
-        for row in wide.to_dict("records")
+        [row["label"], *(f"{row[state]:,}" if row[state] else wording.MISSING for state in order)]
+        for row in rows_of(wide)
     ]
-    columns = ["Device model · problem", *(f"#{state.replace('_', ' ')}" for state in order)]
-    return Table("by_state", "", columns, rows, wide)
+    return Table("by_state", "", ["Context", *(f"#{_words(s)}" for s in order)], rows, wide)
 
 
 def _reason_table(failures: pd.DataFrame) -> Table:
     shown = failures.head(MOST_REASONS)
-    rows: list[list[Cell | str]] = []
-    for row in shown.to_dict("records"):
-        rows.append(
-            [
-                Cell(str(row["state"]).replace("_", " "), Tone.FAILS),
-                row["reason"][:300],
-                f"{row['trials']:,}",
-                f"{row['contexts']:,}",
-                wording.config(row["config"]),
-            ]
-        )
+    rows = [
+        [
+            Cell(_words(row["state"]), Tone.FAILS),
+            row["reason"][:LONGEST_REASON],
+            f"{row['trials']:,}",
+            f"{row['contexts']:,}",
+            wording.config(row["config"]),
+        ]
+        for row in rows_of(shown)
+    ]
     return Table(
-        "reasons",
-        "Why configs failed, most frequent first, each with one example.",
-        ["State", "Reason", "#Trials", "#Contexts", "Example"],
-        rows,
-        failures,
+        name="reasons",
+        caption="Why configs failed, most frequent first, each with one example.",
+        columns=["State", "Reason", "#Trials", "#Contexts", "Example"],
+        rows=rows,
+        frame=failures,
         more=len(failures) - len(shown),
     )

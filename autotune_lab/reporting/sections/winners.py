@@ -1,11 +1,21 @@
 """Which config won where, by how much, and what can't be told apart from it."""
 
+from typing import Any
+
 import pandas as pd
 
 from autotune_lab.reporting import wording
-from autotune_lab.reporting.data import ReportData
+from autotune_lab.reporting.data import ReportData, rows_of
 from autotune_lab.reporting.figures import dots
-from autotune_lab.reporting.sections.base import Cell, Figure, Section, Table, Tone, no_data
+from autotune_lab.reporting.sections.base import (
+    NOT_MEASURED,
+    Cell,
+    Figure,
+    Section,
+    Table,
+    Tone,
+    no_data,
+)
 from autotune_lab.reporting.standing import winners
 
 ORDER = 20
@@ -17,7 +27,7 @@ FLAG_WORDS = {
     "partial": "part of the space seen",
     "launch_bound": "launch-bound",
 }
-DISQUALIFIED = frozenset({"not_remeasured", "throttled", "contended", "below_launch_floor"})
+DISQUALIFYING = frozenset({"not_remeasured", "throttled", "contended", "below_launch_floor"})
 
 
 def build(data: ReportData) -> Section | None:
@@ -25,90 +35,84 @@ def build(data: ReportData) -> Section | None:
     frame = winners(data)
     if frame.empty:
         return no_data(TITLE, "no config ran correctly in any context")
-    gained = frame[frame["gain"].notna()]
+    gained = frame[frame["gain"].notna()].sort_values("gain", ascending=False, ignore_index=True)
     return Section(
         title=TITLE,
         finding=_finding(frame, gained, len(data.contexts)),
         figures=[_figure(gained)] if len(gained) else [],
         tables=[_table(frame)],
-        caveats=_caveats(frame),
+        caveats=_caveats(frame, len(data.contexts)),
     )
 
 
 def _finding(frame: pd.DataFrame, gained: pd.DataFrame, contexts: int) -> str:
-    where = wording.count(contexts, "context")
     if gained.empty:
-        return f"{len(frame)} of {where} has a winner; no default was measured to compare with."
+        where = wording.count(contexts, "context")
+        return f"{len(frame)} of {where} had a winner; no default was measured beside them."
     low, high = gained["gain"].min(), gained["gain"].max()
     gain = f"{low:.2f}×" if len(gained) == 1 else f"{low:.2f}× to {high:.2f}×"
     same = int((gained["gain"] == 1.0).sum())
     kept = f"; in {same} of them the default itself won" if same else ""
-    return (
-        f"Tuning gained {gain} over the default in {wording.count(len(gained), 'context')}{kept}; "
-        f"{len(frame)} of {where} {'has' if len(frame) == 1 else 'have'} a winner."
-    )
+    where = wording.count(len(gained), "context")
+    return f"The winner is {gain} as fast as the default config, in {where}{kept}."
 
 
 def _figure(gained: pd.DataFrame) -> Figure:
-    frame = gained.sort_values("gain", ascending=False, ignore_index=True)
-    best = frame.iloc[0]
+    best, worst = gained.iloc[0], gained.iloc[-1]
     return Figure(
         name="gain",
-        title="How many times faster the winner is than the kernel's default config",
-        frame=frame[["label", "gain", "median_ms", "default_ms"]],
+        title="How many times as fast as the default config the winner is",
+        frame=gained[["label", "gain", "median_ms", "default_ms"]],
         draw=dots.gains,
-        alt=f"One dot a context. The largest gain is {best['gain']:.2f} times, on {best['label']}; "
-        f"the smallest {frame.iloc[-1]['gain']:.2f} times, on {frame.iloc[-1]['label']}.",
-        caption="Both times are from the same interleaved rounds. 1× means that the default was as good.",
+        alt=f"One dot a context: {best['gain']:.2f} times on {best['label']}, the most, and "
+        f"{worst['gain']:.2f} times on {worst['label']}, the least.",
+        caption="Both times come from the same interleaved rounds. "
+        "At 1× the default is as good as the winner.",
     )
 
 
 def _table(frame: pd.DataFrame) -> Table:
-    columns = ["Device model · problem", "Winner", "#Time, ms", "#95% interval, ms", "#Default, ms",
-               "#Gain", "#Tied", "Standing"]  # fmt: skip
-    rows: list[list[Cell | str]] = []
-    for row in frame.to_dict("records"):
-        rows.append(
-            [
-                row["label"],
-                wording.config(row["config"]),
-                Cell(wording.digits(row["median_ms"]), Tone.STRONG),
-                wording.span(row["low_ms"], row["high_ms"]),
-                Cell("not measured", Tone.MISSING)
-                if wording.is_missing(row["default_ms"])
-                else wording.digits(row["default_ms"]),
-                wording.MISSING if wording.is_missing(row["gain"]) else f"{row['gain']:.2f}×",
-                wording.MISSING if wording.is_missing(row["tied"]) else str(row["tied"]),
-                _standing(row["rounds"], row["flags"]),
-            ]
-        )
     return Table(
-        "winners",
-        "Winners by their median over fresh, interleaved rounds. “Tied” counts the configs that can’t "
-        "be told apart from the winner, itself included.",
-        columns,
-        rows,
-        frame,
-    )
+        name="winners",
+        caption="Winners by their median over fresh, interleaved rounds. “Tied” counts the configs "
+        "that can’t be told apart from the winner, itself included.",
+        columns=["Context", "Winner", "#Time, ms", "#95% interval, ms", "#Default, ms", "#Gain",
+                 "#Tied", "Standing"],
+        rows=[_row(row) for row in rows_of(frame)],
+        frame=frame,
+    )  # fmt: skip
+
+
+def _row(row: dict[str, Any]) -> list[Cell | str]:
+    has_default = not wording.is_missing(row["default_ms"])
+    return [
+        row["label"],
+        wording.config(row["config"]),
+        Cell(wording.digits(row["median_ms"]), Tone.STRONG),
+        wording.span(row["low_ms"], row["high_ms"]),
+        wording.digits(row["default_ms"]) if has_default else NOT_MEASURED,
+        f"{row['gain']:.2f}×" if has_default else wording.MISSING,
+        wording.MISSING if wording.is_missing(row["tied"]) else str(row["tied"]),
+        _standing(row["rounds"], row["flags"]),
+    ]
 
 
 def _standing(rounds: int, flags: tuple[str, ...]) -> Cell:
-    words = [FLAG_WORDS.get(flag, flag.replace("_", " ")) for flag in flags]
-    if rounds:
-        words.insert(0, wording.count(rounds, "round"))
-    tone = Tone.DOUBT if DISQUALIFIED & set(flags) else Tone.PLAIN
-    return Cell(", ".join(words), tone)
+    words = [wording.count(rounds, "round")] if rounds else []
+    words += [FLAG_WORDS.get(flag, flag.replace("_", " ")) for flag in flags]
+    return Cell(", ".join(words), Tone.DOUBT if DISQUALIFYING & set(flags) else Tone.PLAIN)
 
 
-def _caveats(frame: pd.DataFrame) -> list[str]:
+def _caveats(frame: pd.DataFrame, contexts: int) -> list[str]:
     found = []
-    single = int((frame["rounds"] == 0).sum())
-    if single:
+    if without := contexts - len(frame):
+        where = wording.count(without, "context")
+        found.append(f"{where} had no config that ran correctly and undisturbed: no winner there.")
+    if single := int((frame["rounds"] == 0).sum()):
         found.append(
-            f"{wording.count(single, 'winner')} of one pass only: the time is the one that won the "
-            "selection, and so too good on average."
+            f"{wording.count(single, 'winner')} of one pass only: that time won the selection, so "
+            "it is too good on average."
         )
-    partial = int(frame["flags"].map(lambda flags: "partial" in flags).sum())
-    if partial:
-        found.append(f"In {wording.count(partial, 'context')} only a part of the space was tried.")
+    if partial := int(frame["flags"].map(lambda flags: "partial" in flags).sum()):
+        found.append(f"In {wording.count(partial, 'context')} a part of the space was tried.")
     return found

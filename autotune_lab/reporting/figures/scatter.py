@@ -1,0 +1,52 @@
+"""Clouds of configs: efficiency against resources."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from autotune_lab.reporting import palette
+from autotune_lab.reporting.figures.canvas import canvas, shorten
+
+
+def resources(frame: pd.DataFrame, title: str) -> Figure:
+    """Draw efficiency against shared memory and against registers, a colour per device model.
+
+    Columns: device_model, efficiency, shared_bytes, registers, spill_bytes.
+    """
+    figure, (left, right) = canvas(title, 3.1, columns=2, sharey=True)
+    devices = sorted(frame["device_model"].unique())
+    size = 14 if len(frame) < 2000 else 5
+    for index, device in enumerate(devices):
+        part = frame[frame["device_model"] == device]
+        spills = (part["spill_bytes"].fillna(0) > 0).to_numpy(dtype=bool)
+        for axes, column, scale in ((left, "shared_bytes", 1024), (right, "registers", 1)):
+            x = part[column].astype("float64") / scale
+            look: dict[str, Any] = {
+                "color": palette.series(index),
+                "s": size,
+                "alpha": 0.55,
+                "rasterized": True,
+            }
+            axes.scatter(x[~spills], part["efficiency"][~spills], linewidths=0, **look)
+            axes.scatter(x[spills], part["efficiency"][spills], marker="x", linewidths=0.8, **look)
+    left.set_xlabel("shared memory, KiB")
+    right.set_xlabel("registers a thread (× spills)")
+    left.set_ylabel("efficiency")
+    for axes in (left, right):
+        _share(axes)
+    names = [shorten(device, 34) for device in devices]
+    handles = [
+        left.scatter([], [], color=palette.series(i), s=30, linewidths=0)
+        for i in range(len(devices))
+    ]
+    figure.legend(handles, names, loc="outside lower center", ncols=3)
+    return figure
+
+
+def _share(axes: Axes) -> None:
+    axes.set_ylim(0, 1.04)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(axis="y")
