@@ -1,7 +1,7 @@
-"""Finds kernel definitions: by path, in a lab's folder, of installed packages, then the bundled ones.
+"""Finds kernel definitions: by path, in a lab's folder, in installed packages, then bundled ones.
 
-Files are loaded by path under a private package for each folder, so ``from ._shared import x`` works,
-equal file names in two folders coexist, and ``sys.path`` stays as it is.
+Files are loaded by path under a private package for each folder, so ``from ._shared import x``
+works, equal file names in two folders coexist, and ``sys.path`` stays as it is.
 """
 
 import ast
@@ -63,15 +63,16 @@ def load(reference: str, *, root: Path | None = None) -> KernelDefinition:
         root: a folder of the lab; by default the working folder.
 
     Raises:
-        UnknownKernel: no kernel of that name, or no such file.
-        DefinitionError: its file can't be imported, or defines no kernel or several.
+        UnknownKernel: no kernel of that name.
+        DefinitionError: there is no such file, it can't be imported, or defines no kernel or
+            several.
     """
     lab = Settings.discover(root or Path.cwd())
     source, _, attribute = reference.partition(":")
-    if source.endswith(".py"):
+    if source.endswith(".py") or "/" in source:
         path = _existing(Path(source).expanduser(), lab.root / source)
         if path is None:
-            raise UnknownKernel(reference)
+            raise DefinitionError(source, ["there is no such file"])
         return _from_file(path, attribute)
     if (path := _existing(lab.search_spaces / f"{source}.py")) and not source.startswith("_"):
         return _from_file(path, attribute)
@@ -140,7 +141,7 @@ class _SourceLoader(SourceFileLoader):
     kernels may be read-only.
     """
 
-    def path_stats(self, path: str) -> Mapping[str, Any]:  # type: ignore[override]
+    def path_stats(self, path: str) -> Mapping[str, Any]:
         raise OSError(f"no compiled copy of {path} is looked for")
 
 

@@ -61,7 +61,7 @@ def closest(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: what was likely meant, else what there is."""
+    """Return the end of a message about an unknown name: what was meant, else what there is."""
     names = sorted(known)
     if close := closest(name, names):
         return f"; did you mean {' or '.join(close)}?"

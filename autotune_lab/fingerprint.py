@@ -1,9 +1,9 @@
-"""Hashes the code that a kernel's times and verdicts depend on; results of other code are kept apart.
+"""Hashes the code that a kernel's times and verdicts depend on; other code has other results.
 
-A function counts by its syntax tree (not by comments, blank lines, docstrings, its line or its file's
-path), by its default values, and by everything that it reads: other functions of the same package,
-every Triton function, and constants. What torch, Triton and other packages hold counts by name only:
-their versions are part of the environment.
+A function counts by its syntax tree (not by comments, blank lines, docstrings, its line or its
+file's path), by its default values, and by everything that it reads: other functions of its own
+package, every JIT function, and constants. What torch, Triton and other packages hold counts by
+name only: their versions are part of the environment.
 """
 
 import ast
@@ -165,7 +165,7 @@ class _Reader:
 def _reads(node: ast.AST, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the dotted names that a node reads from its scope, sorted, with their values.
 
-    Dots are followed through modules only: ``shared.HELPER`` is the helper, ``table.size`` the table.
+    Dots are followed through modules only: ``shared.LIMIT`` is a number, ``table.size`` the table.
     """
     found: dict[str, Any] = {}
     local = syntax.own_names(node)

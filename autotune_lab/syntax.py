@@ -34,10 +34,7 @@ def function_node(function: types.FunctionType) -> FunctionNode:
     if not found:
         raise DefinitionError(
             f"function {function.__qualname__!r}",
-            [
-                f"its source ({code.co_filename}) can't be read; define it at the top of a file such "
-                "as search_spaces/<kernel>.py and name that file"
-            ],
+            [f"{code.co_filename} can't be read; move it to a file, search_spaces/<kernel>.py"],
         )
     return found[0]  # type: ignore[return-value]
 
@@ -123,7 +120,7 @@ def _starts_as(node: ast.AST, code: types.CodeType) -> bool:
 
 
 def _misfit(node: ast.AST, code: types.CodeType) -> int:
-    """Count instructions whose columns lie outside a lambda's body, to tell several on one line apart.
+    """Count instructions that lie outside a lambda's body, to tell several on one line apart.
 
     A nested lambda is its own code, so the innermost body that holds all instructions is the right
     one; its length breaks the tie.

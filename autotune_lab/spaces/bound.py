@@ -10,7 +10,7 @@ import numpy as np
 from autotune_lab.errors import DefinitionError, UsageError, did_you_mean
 from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.constraint import BoundConstraint
-from autotune_lab.spaces.enumeration import Codes, code_type
+from autotune_lab.spaces.enumeration import Codes
 from autotune_lab.spaces.parameter import Parameter
 from autotune_lab.spaces.values import Value, to_json
 
@@ -65,11 +65,11 @@ class BoundSpace:
             UsageError: a row has other parameters, or a value that its parameter does not list.
             DefinitionError: there are no rows.
         """
-        empty = cls(parameters, np.empty((0, len(parameters)), dtype=code_type(parameters)))
+        empty = cls(parameters, np.empty((0, len(parameters)), dtype=np.int32))
         coded = sorted({empty.encode(Config(row)) for row in rows})
         if not coded:
             raise DefinitionError("space", ["it has no rows"])
-        codes = np.array(coded, dtype=code_type(parameters), order="F")
+        codes = np.array(coded, dtype=np.int32, order="F")
         return cls(parameters, codes, constraints=constraints)
 
     @classmethod
@@ -133,7 +133,7 @@ class BoundSpace:
         """Return a config that someone named, if it is valid here.
 
         Raises:
-            UsageError: it is not; the message names the parameter and its values, or the constraint.
+            UsageError: it is not; the message names the parameter with its values, or the rule.
         """
         codes = self.encode(config)
         wanted = self._decode(codes)
@@ -219,7 +219,7 @@ class BoundSpace:
         for column, code in enumerate(codes):
             part = self.codes[low:high, column]
             # A code of the column's own type: with a Python int, NumPy would copy the column.
-            wanted = part.dtype.type(code)
+            wanted = np.int32(code)
             low, high = (
                 low + int(np.searchsorted(part, wanted, side="left")),
                 low + int(np.searchsorted(part, wanted, side="right")),

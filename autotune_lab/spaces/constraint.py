@@ -1,4 +1,4 @@
-"""Rules over configs: texts or functions, bound to a problem and a device, then asked row by row."""
+"""Rules over configs: texts or functions, bound to a problem and a device, then asked by row."""
 
 import functools
 import inspect
@@ -151,7 +151,7 @@ class Constraint:
         return any(name.split(".")[0] == "device" for name in self.names)
 
     def faults(self, known: set[str]) -> Iterator[str]:
-        """Name what it reads and nothing declares; ``known`` holds parameters and problem fields."""
+        """Name what it reads and nothing declares; parameters and problem fields are known."""
         for name in self.names:
             owner, _, field = name.rpartition(".")
             if name in ("device", "problem"):
@@ -202,12 +202,12 @@ class BoundConstraint:
         """Decide one combination of the values that it reads.
 
         Raises:
-            DefinitionError: it fails, or gives something that is neither true nor false; the message
-                names the values.
+            DefinitionError: it fails, or gives something that is neither true nor false; the
+                message names the values.
         """
         try:
             verdict = self.evaluate(row)
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        except Exception as error:  # a user's function may raise anything
             what = f"{type(error).__name__}: {error}"
             raise DefinitionError(f"constraint {self.label!r}", [self._at(row, what)]) from error
         if verdict is True or verdict is False:
@@ -226,23 +226,20 @@ def built_in(names: Mapping[str, Any]) -> tuple[Constraint, ...]:
     """Return the rules that hold for every Triton kernel, whatever its author declares."""
     if "num_warps" not in names:
         return ()
-    return tuple(
-        Constraint(
-            f"built-in: {label}", label, (*e.names,), lambda resolve, _, e=e: e.bind(resolve)
-        )
-        for label, e in _NUM_WARPS_RULES
+    return tuple(_built_in(reason, text) for reason, text in _NUM_WARPS_RULES)
+
+
+def _built_in(reason: str, text: str) -> Constraint:
+    expression = Expression.parse(text)
+    return Constraint(
+        f"built-in: {reason}", reason, expression.names, lambda resolve, _: expression.bind(resolve)
     )
 
 
 _NUM_WARPS_RULES = (
-    (
-        "num_warps is a power of two",
-        Expression.parse("num_warps > 0 and num_warps & (num_warps - 1) == 0"),
-    ),
-    (
-        "num_warps * device.warp_size <= 1024",  # threads of a block, on NVIDIA and AMD alike
-        Expression.parse("num_warps * device.warp_size <= 1024"),
-    ),
+    ("num_warps is a power of two", "num_warps > 0 and num_warps & (num_warps - 1) == 0"),
+    # A block has at most 1024 threads, on NVIDIA and AMD alike; a warp has 32 or 64.
+    ("num_warps * device.warp_size <= 1024", "num_warps * device.warp_size <= 1024"),
 )
 
 
@@ -253,7 +250,8 @@ def _signature(
     where = f"constraint {reason or getattr(function, '__name__', function)!r}"
     if not callable(function):
         raise DefinitionError(where, [f"{function!r} is neither a text nor a function"])
-    required, optional = [], []
+    required: list[str] = []
+    optional: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise DefinitionError(where, [f"*{name} says not what it reads; name each parameter"])

@@ -1,8 +1,8 @@
 """Finds every valid row of a space: breadth-first over its parameters, pruned as it goes.
 
-A row is a tuple of value indices ("codes"). Each constraint is decided as soon as the last parameter
-that it reads is bound, once for each distinct combination of the values that it reads, so the rules
-of Python hold exactly and 10^6 raw combinations cost a few array operations.
+A row is a tuple of value indices ("codes"). Each constraint is decided as soon as the last
+parameter that it reads is bound, once for each distinct combination of the values that it reads, so
+the rules of Python hold exactly and 10^6 raw combinations cost a few array operations.
 """
 
 import math
@@ -16,7 +16,7 @@ from autotune_lab.errors import DefinitionError
 from autotune_lab.spaces.constraint import BoundConstraint
 from autotune_lab.spaces.parameter import Parameter
 
-Codes = NDArray[np.uint16] | NDArray[np.int32]
+Codes = NDArray[np.int32]
 
 MAX_ROWS = 20_000_000  # about 1 GB while it grows; no tuner gets through a thousandth of it
 
@@ -43,13 +43,12 @@ def enumerate_rows(
         DefinitionError: a constraint fails on some row, or too many rows survive to be held.
     """
     sizes = [len(parameter.values) for parameter in parameters]
-    kind = code_type(parameters)
     columns: list[Codes] = []
     rejections = dict.fromkeys((constraint.label for constraint in constraints), 0)
     rows = 1
     for bound in range(len(parameters) + 1):
         if bound:
-            columns = _grow(columns, rows, sizes[bound - 1], kind)
+            columns = _grow(columns, rows, sizes[bound - 1])
             rows *= sizes[bound - 1]
         raw_per_row = math.prod(sizes[bound:])
         for constraint in constraints:
@@ -61,19 +60,13 @@ def enumerate_rows(
             if kept < rows:
                 columns = [column[keep] for column in columns]
                 rows = kept
-    codes = np.empty((rows, len(parameters)), dtype=kind, order="F")
+    codes = np.empty((rows, len(parameters)), dtype=np.int32, order="F")
     for index, column in enumerate(columns):
         codes[:, index] = column
     return Enumeration(codes, rejections)
 
 
-def code_type(parameters: Sequence[Parameter]) -> type[np.uint16] | type[np.int32]:
-    """Return the smallest of two integer types that holds every value index."""
-    widest = max((len(parameter.values) for parameter in parameters), default=0)
-    return np.uint16 if widest <= np.iinfo(np.uint16).max else np.int32
-
-
-def _grow(columns: list[Codes], rows: int, size: int, kind: type[np.integer]) -> list[Codes]:
+def _grow(columns: list[Codes], rows: int, size: int) -> list[Codes]:
     """Extend each row by every value of the next parameter, in lexicographic order."""
     if rows * size > MAX_ROWS:
         raise DefinitionError(
@@ -81,7 +74,7 @@ def _grow(columns: list[Codes], rows: int, size: int, kind: type[np.integer]) ->
             [f"more than {MAX_ROWS:,} combinations are left after some parameters; constrain them"],
         )
     grown = [np.repeat(column, size) for column in columns]
-    return [*grown, np.tile(np.arange(size, dtype=kind), rows)]  # type: ignore[list-item]
+    return [*grown, np.tile(np.arange(size, dtype=np.int32), rows)]
 
 
 def _decide(

@@ -121,10 +121,10 @@ class _Compiler(ast.NodeVisitor):
         return lambda _: value
 
     def visit_Tuple(self, node: ast.Tuple) -> Evaluate:
-        items = [self.visit(item) for item in node.elts]
-        return lambda row: tuple(item(row) for item in items)
+        return self._sequence(node.elts)
 
-    visit_List = visit_Tuple
+    def visit_List(self, node: ast.List) -> Evaluate:
+        return self._sequence(node.elts)
 
     def visit_BinOp(self, node: ast.BinOp) -> Evaluate:
         operation = _ARITHMETIC.get(type(node.op))
@@ -184,6 +184,10 @@ class _Compiler(ast.NodeVisitor):
         function, arguments = FUNCTIONS[name], [self.visit(item) for item in node.args]
         return lambda row: function(*[argument(row) for argument in arguments])
 
+    def _sequence(self, nodes: list[ast.expr]) -> Evaluate:
+        items = [self.visit(item) for item in nodes]
+        return lambda row: tuple(item(row) for item in items)
+
     def _comparison(self, op: ast.cmpop, right: ast.expr) -> Callable[[Any, Any], Any]:
         if isinstance(op, ast.In | ast.NotIn) and not isinstance(right, ast.Tuple | ast.List):
             raise self._fault(right, "write the values after 'in' out, as in (16, 32)")
@@ -219,9 +223,9 @@ def _modulo(a: Any, b: Any) -> Any:
 
 def _power(base: Any, exponent: Any) -> Any:
     _numbers("**", base, exponent)
-    if isinstance(base, int) and isinstance(exponent, int):
-        if base.bit_length() * abs(exponent) > MAX_BITS:
-            raise OverflowError(f"{base} ** {exponent} has more than {MAX_BITS} bits")
+    is_exact = isinstance(base, int) and isinstance(exponent, int)
+    if is_exact and base.bit_length() * abs(exponent) > MAX_BITS:
+        raise OverflowError(f"{base} ** {exponent} has more than {MAX_BITS} bits")
     result = base**exponent
     if isinstance(result, complex):
         raise TypeError(f"{base} ** {exponent} is not a real number")

@@ -1,9 +1,8 @@
 """A meta-parameter: a name and the finite list of values that it may take."""
 
 import keyword
-import numbers
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from autotune_lab.errors import DefinitionError
@@ -13,7 +12,7 @@ from autotune_lab.spaces.values import Value, canonical
 RESERVED = frozenset({"device", "problem", "itemsize"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Parameter:
     """One meta-parameter, for example ``Parameter("BLOCK_M", [32, 64, 128])``.
 
@@ -32,19 +31,20 @@ class Parameter:
 
     name: str
     values: tuple[Value, ...]
-    ordered: bool = field(default=None)  # type: ignore[assignment]
+    ordered: bool
 
-    def __post_init__(self) -> None:
-        where = f"parameter {self.name!r}"
-        if faults := list(_name_faults(self.name)):
+    def __init__(self, name: str, values: Iterable[Any], ordered: bool | None = None) -> None:
+        where = f"parameter {name!r}"
+        if faults := list(_name_faults(name)):
             raise DefinitionError(where, faults)
-        values = _distinct(where, _listed(where, self.values))
-        is_numeric = all(_is_number(value) for value in values)
-        if self.ordered is None:
-            object.__setattr__(self, "ordered", is_numeric)
-        if self.ordered and is_numeric:
-            values = tuple(sorted(values))  # type: ignore[type-var]
-        object.__setattr__(self, "values", values)
+        distinct = _distinct(where, _listed(where, values))
+        is_numeric = all(_is_number(value) for value in distinct)
+        is_ordered = is_numeric if ordered is None else ordered
+        if is_ordered and is_numeric:
+            distinct = tuple(sorted(distinct, key=_number))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "values", distinct)
+        object.__setattr__(self, "ordered", is_ordered)
 
 
 def powers_of_two(low: int, high: int) -> tuple[int, ...]:
@@ -107,4 +107,9 @@ def _distinct(where: str, written: list[Any]) -> tuple[Value, ...]:
 
 
 def _is_number(value: Value) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Value) -> float:
+    assert isinstance(value, int | float)
+    return value

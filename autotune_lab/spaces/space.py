@@ -1,6 +1,7 @@
-"""What a kernel file declares: parameters and the rules between them, before any problem is known."""
+"""What a kernel file declares: parameters and rules between them, before a problem is known."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from autotune_lab.errors import DefinitionError
@@ -12,6 +13,7 @@ from autotune_lab.spaces.parameter import Parameter, next_power_of_two, powers_o
 __all__ = ["BoundSpace", "Parameter", "Space", "next_power_of_two", "powers_of_two"]
 
 
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Space:
     """Meta-parameters with their values, and the constraints between them; immutable.
 
@@ -25,8 +27,6 @@ class Space:
     Raises:
         DefinitionError: no parameters, or some are declared wrongly; all of them are named.
     """
-
-    __slots__ = ("constraints", "parameters")
 
     parameters: tuple[Parameter, ...]
     constraints: tuple[Constraint, ...]
@@ -53,9 +53,9 @@ class Space:
 
         Args:
             constraint: a text over parameters, problem fields (``M``, ``dtype``, ``itemsize``) and
-                ``device`` fields (``device.sm_count``), or a function whose arguments have such names
-                (``device`` and ``problem`` being the whole thing).
-            reason: why, for whoever asks what happened to a config; the name of a function in lists.
+                ``device`` fields (``device.sm_count``), or a function whose arguments have such
+                names (``device`` and ``problem`` being the whole thing).
+            reason: why, for whoever asks what became of a config; a function is listed by it.
 
         Raises:
             DefinitionError: the text can't be understood; the message has the column.
@@ -126,13 +126,13 @@ class Space:
         return grown
 
     def _set(self, parameters: tuple[Parameter, ...], constraints: tuple[Constraint, ...]) -> None:
-        self.parameters = parameters
-        self.constraints = constraints
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "constraints", constraints)
 
 
 def _parameter(name: str, values: Iterable[Any] | Parameter) -> Parameter:
     if not isinstance(values, Parameter):
-        return Parameter(name, values)  # type: ignore[arg-type]
+        return Parameter(name, values)
     if values.name != name:
         raise DefinitionError(f"parameter {name!r}", [f"it is given {values.name!r} as its name"])
     return values
