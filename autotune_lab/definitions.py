@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import CodeType
 from typing import Any
 
-from autotune_lab.errors import DefinitionError
+from autotune_lab.arguments import unused
+from autotune_lab.errors import DefinitionError, did_you_mean
 from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.space import Space
-from autotune_lab.spaces.values import Value, canonical, digest, to_json
+from autotune_lab.spaces.values import Value, canonical, digest, identity, to_json
 
 ITEM_BYTES = {
     "float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2,
@@ -24,15 +24,16 @@ class Problem(Mapping[str, Value]):
     Fields are read as attributes; ``itemsize`` is the bytes of one element of ``dtype``.
 
     Raises:
-        DefinitionError: a field's value is of no supported type, or its name is not an identifier.
+        DefinitionError: a field's value is of no supported type, its name is no identifier, or a
+            problem has an attribute of that name already.
     """
 
     __slots__ = ("_fields", "_id")
 
     def __init__(self, items: Mapping[str, Any] | None = None, /, **fields: Any) -> None:
         merged = {**(items or {}), **fields}
-        if bad := [name for name in merged if not name.isidentifier() or name.startswith("_")]:
-            raise DefinitionError("problem", [f"{name!r} is not a field name" for name in bad])
+        if faults := [fault for name in merged for fault in _field_faults(name)]:
+            raise DefinitionError("problem", faults)
         self._fields = {k: canonical(merged[k], where=f"problem field {k}") for k in merged}
         self._id = digest(self._fields)
 
@@ -183,22 +184,60 @@ class KernelDefinition:
     def _faults(self) -> Iterator[str]:
         if not self.name.isidentifier():
             yield f"name {self.name!r} is not an identifier"
-        if not self.problems:
-            yield "problems is empty; declare at least one Problem"
+        yield from self._argument_faults()
+        yield from self._problem_faults()
+        fields = {name for problem in self.problems for name in problem}
+        for name in sorted(fields & set(self.space.names)):
+            yield f"{name!r} is both a parameter and a problem field"
+        yield from self.space.faults(fields)
+        for name in unused(self.space.names, self.launch):
+            yield f"parameter {name!r} is taken by no kernel that launch uses, nor by Triton"
+        yield from self._default_faults()
+
+    def _argument_faults(self) -> Iterator[str]:
+        """Name what is wrong with the lists of arguments."""
+        for label in ("outputs", "mutates", "zeroes"):
+            names = getattr(self, label)
+            if isinstance(names, str):
+                yield f"{label} is the text {names!r}; write [{names!r}]"
+            for name in sorted({name for name in names if list(names).count(name) > 1}):
+                yield f"{label} names {name!r} twice"
         if not self.outputs:
             yield "outputs is empty; name the arguments that the kernel writes"
         for name in sorted(set(self.mutates) & set(self.zeroes)):
             yield f"argument {name!r} is in both mutates and zeroes; restore it or zero it"
+
+    def _problem_faults(self) -> Iterator[str]:
+        """Name what is wrong with the problems and the buckets that they fall into."""
+        if not self.problems:
+            yield "problems is empty; declare at least one Problem"
+        if kinds := sorted({type(problem).__name__ for problem in self.problems} - {"Problem"}):
+            yield f"problems holds a {' and a '.join(kinds)}; write Problem(...)"
+            return
         fields = {name for problem in self.problems for name in problem}
         for name in self.buckets:
             if name not in fields:
-                yield f"buckets names {name!r}; problem fields are {', '.join(sorted(fields))}"
-        for name in sorted(fields & set(self.space.names)):
-            yield f"{name!r} is both a parameter and a problem field"
-        yield from self.space.faults(fields)
-        yield from _unused_parameters(self)
-        if self.default is not None and set(self.default) != set(self.space.names):
-            yield f"default names {sorted(self.default)}, the space has {sorted(self.space.names)}"
+                hint = did_you_mean(name, fields)
+                yield f"buckets names {name!r}, which is no problem field{hint}"
+                return
+        for problem in self.problems:
+            once = self.bucketed(problem)
+            if self.bucketed(once) != once:
+                yield f"buckets turn {problem} into {once}, and that into something else again"
+
+    def _default_faults(self) -> Iterator[str]:
+        """Name what the default has that the space does not, and the other way round."""
+        if self.default is None:
+            return
+        for name in sorted(set(self.default) ^ set(self.space.names)):
+            stands = "not in the space" if name in self.default else "missing"
+            yield f"default: parameter {name!r} is {stands}"
+        for parameter in self.space.parameters:
+            value = self.default.get(parameter.name, parameter.values[0])
+            allowed = {to_json(identity(choice)) for choice in parameter.values}
+            if to_json(identity(canonical(value, where="default"))) not in allowed:
+                listing = ", ".join(map(to_json, parameter.values))
+                yield f"default: {parameter.name}={value!r} is not one of {listing}"
 
     @property
     def default_config(self) -> Config | None:
@@ -206,13 +245,19 @@ class KernelDefinition:
         return None if self.default is None else Config(self.default)
 
     def bucketed(self, problem: Problem) -> Problem:
-        """Return the problem that stands for this one in tuning, storing and look-up."""
-        if not self.buckets:
-            return problem
-        changed = {
-            name: self.buckets[name](int(value)) if name in self.buckets else value  # type: ignore[arg-type]
-            for name, value in problem.items()
-        }
+        """Return the problem that stands for this one in tuning, storing and look-up.
+
+        Raises:
+            DefinitionError: a field that falls into buckets holds no integer.
+        """
+        changed = dict(problem)
+        for name, bucket in self.buckets.items():
+            value = changed.get(name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise DefinitionError(
+                    f"kernel {self.name!r}", [f"buckets needs an integer {name}, got {value!r}"]
+                )
+            changed[name] = bucket(value)
         return Problem(changed)
 
     def tolerance(self, dtype: str) -> Tolerance:
@@ -220,58 +265,11 @@ class KernelDefinition:
         return self.tolerances.get(dtype) or DEFAULT_TOLERANCES.get(dtype) or Tolerance(0.0)
 
 
-TRITON_OPTIONS = frozenset(
-    {
-        "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "ptx_options",
-        "waves_per_eu", "matrix_instr_nonkdim", "kpack", "schedule_hint", "ir_override",
-    }
-)  # fmt: skip
-
-
-def _unused_parameters(definition: KernelDefinition) -> Iterator[str]:
-    """Name the parameters that neither a kernel, nor Triton, nor the launch code can take."""
-    names = set(definition.space.names) - TRITON_OPTIONS
-    code = getattr(definition.launch, "__code__", None)
-    if code is None:
-        return
-    taken: set[str] = set()
-    kernels = 0
-    pending: list[Any] = [definition.launch]
-    seen: set[int] = set()
-    while pending:
-        function = pending.pop()
-        inner = getattr(function, "__code__", None)
-        if inner is None or id(function) in seen:
-            continue
-        seen.add(id(function))
-        names_read, texts = _names_and_texts(inner)
-        taken |= texts
-        for used in names_read:
-            value = function.__globals__.get(used)
-            arguments = getattr(value, "arg_names", None)
-            if arguments is not None:
-                kernels += 1
-                taken |= set(arguments)
-            elif getattr(value, "__code__", None) is not None:
-                pending.append(value)
-    if kernels:
-        for name in sorted(names - taken):
-            yield f"parameter {name!r} is taken by no kernel that launch uses, nor by Triton"
-
-
-def _names_and_texts(code: CodeType) -> tuple[set[str], set[str]]:
-    """Return the names that a function reads and the strings in it, nested functions included."""
-    names, texts = set(code.co_names), set[str]()
-    for constant in code.co_consts:
-        if isinstance(constant, str):
-            texts.add(constant)
-        elif isinstance(constant, tuple):
-            texts |= {item for item in constant if isinstance(item, str)}
-        elif isinstance(constant, CodeType):
-            inner_names, inner_texts = _names_and_texts(constant)
-            names |= inner_names
-            texts |= inner_texts
-    return names, texts
+def _field_faults(name: str) -> Iterator[str]:
+    if not name.isidentifier() or name.startswith("_"):
+        yield f"{name!r} is not a field name"
+    elif hasattr(Problem, name):
+        yield f"field {name!r} would hide Problem.{name}; rename it"
 
 
 def _parse_scalar(text: str) -> Value:
