@@ -133,10 +133,11 @@ def rank(rounds: Rounds, *, floor_ms: float | None = None, seed: int = 0) -> lis
 
 
 def noise_floor(times_ms: Matrix) -> float:
-    """Return the relative 95% half-width of a median over rounds, common drift divided out.
+    """Return the relative difference of two medians over rounds that noise alone makes in 95%.
 
-    Spread is 1.4826 times the median absolute deviation of a config's times, each over the median
-    of its round; a median of n values then has a standard error of 1.2533 spread / sqrt(n).
+    Common drift is divided out. Spread is 1.4826 times the median absolute deviation of a config's
+    times, each over the median of its round; a median of n values then has a standard error of
+    1.2533 spread / sqrt(n), and a difference of two sqrt(2) times that.
 
     Args:
         times_ms: (rounds, configs).
@@ -146,7 +147,7 @@ def noise_floor(times_ms: Matrix) -> float:
     relative = times_ms / np.median(times_ms, axis=1, keepdims=True)
     relative /= np.median(relative, axis=0)
     spread = 1.4826 * float(np.median(np.abs(relative - 1)))
-    return 1.96 * 1.2533 * spread / math.sqrt(times_ms.shape[0])
+    return 1.96 * 1.2533 * spread * math.sqrt(2 / times_ms.shape[0])
 
 
 def is_launch_bound(trial: Trial, median_ms: float, floor_ms: float | None) -> bool:
