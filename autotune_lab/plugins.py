@@ -119,17 +119,26 @@ def _merged(plugins: list[Plugin]) -> Plugin:
 def _own(group: str) -> list[Plugin]:
     kind = GROUPS[group]
     folder = Path(__file__).parent.joinpath(*kind.package.split("."))
+    files = {path.stem: path for path in folder.glob("[!_]*.py")}
+    packages = {path.parent.name: path for path in folder.glob("[!_]*/__init__.py")}
     return [
-        Plugin(group, path.stem, f"{PACKAGE}", f"{PACKAGE}.{kind.package}.{path.stem}")
-        for path in sorted(folder.glob("[!_]*.py"))
+        Plugin(group, name, f"{PACKAGE}", f"{PACKAGE}.{kind.package}.{name}")
+        for name, path in sorted({**files, **packages}.items())
         if _defines(path, kind.hook)
     ]
 
 
 def _defines(path: Path, hook: str) -> bool:
-    """Tell a plug-in from the contract and the helpers beside it, without importing any."""
+    """Tell a plug-in from the contract and the helpers beside it, without importing any.
+
+    A module defines the hook; a package may also re-export it.
+    """
     body = ast.parse(path.read_bytes()).body
-    return any(isinstance(node, ast.FunctionDef) and node.name == hook for node in body)
+    defined = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    if path.name == "__init__.py":
+        imports = (node for node in body if isinstance(node, ast.ImportFrom))
+        defined |= {alias.asname or alias.name for node in imports for alias in node.names}
+    return hook in defined
 
 
 def _foreign(group: str) -> list[Plugin]:
