@@ -11,9 +11,11 @@ from typing import cast
 
 from autotune_lab import plugins
 from autotune_lab.devices.base import Capabilities, Device
-from autotune_lab.errors import UsageError
+from autotune_lab.errors import NoDevice, UsageError
 
 AUTO = "auto"
+# What ``auto`` tries in order, each with the argument that it means.
+_AUTOMATIC = {"cuda": "0", "replay": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,13 @@ def resolve(spec: str) -> str:
     parsed = DeviceSpec.parse(spec)
     if parsed.name != AUTO:
         return str(parsed)
-    has_gpu = not plugins.load("devices", "cuda").missing()
-    name, argument = ("cuda", "0") if has_gpu else ("replay", "")
-    return str(DeviceSpec(name, parsed.argument or argument, parsed.part))
+    faults = []
+    for name, argument in _AUTOMATIC.items():
+        fault = plugins.load("devices", name).missing()
+        if not fault:
+            return str(DeviceSpec(name, parsed.argument or argument, parsed.part))
+        faults.append(fault)
+    raise NoDevice(f"{'; '.join(faults)}; use --device interpreter or --device fake")
 
 
 def capabilities_of(spec: str) -> Capabilities:

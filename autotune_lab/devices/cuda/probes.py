@@ -1,0 +1,20 @@
+"""Two kernels that ask the device about itself: what a launch costs, and where programs run."""
+
+from typing import Any
+
+import triton
+import triton.language as tl
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def empty_kernel(unused_ptr: Any) -> None:
+    """Do nothing: its time is the least that a launch can take."""
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def which_sm_kernel(out_ptr: Any) -> None:
+    """Write the number of the SM that each program runs on (PTX ISA, special register %smid)."""
+    number = tl.inline_asm_elementwise(
+        "mov.u32 $0, %smid;", "=r", [], dtype=tl.int32, is_pure=False, pack=1
+    )
+    tl.store(out_ptr + tl.program_id(0), number)
