@@ -1,7 +1,7 @@
 """Autotuning experiments for Triton kernels: every trial remembered, every winner cross-examined.
 
-The names below are the stable API. Each is imported when it is first asked for, so that this package
-itself costs nothing: neither torch, triton, optuna, pandas, matplotlib nor NumPy is loaded.
+The names below are the stable API. Each is imported when it is first asked for, so that this
+package costs nothing: neither torch, triton, optuna, pandas, matplotlib nor NumPy is loaded.
 """
 
 import importlib
@@ -30,14 +30,21 @@ if TYPE_CHECKING:
         UsageError,
         WorkerLost,
     )
+    from autotune_lab.records import Limits, Phase, Protocol
+    from autotune_lab.reporting.making import write_report
     from autotune_lab.spaces.config import Config
     from autotune_lab.spaces.parameter import Parameter, next_power_of_two, powers_of_two
     from autotune_lab.spaces.space import Space
+    from autotune_lab.store.query import Query
+    from autotune_lab.store.store import Store
+    from autotune_lab.tuning.running import run_study
+    from autotune_lab.tuning.study import Budget, Study
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AutotuneLabError",
+    "Budget",
     "Config",
     "DefinitionError",
     "DeviceBusy",
@@ -46,17 +53,23 @@ __all__ = [
     "ExportError",
     "ImportFailed",
     "KernelDefinition",
+    "Limits",
     "NoDevice",
     "NoSurvivor",
     "Parameter",
+    "Phase",
     "Problem",
+    "Protocol",
+    "Query",
     "ReferenceUnstable",
     "Space",
+    "Store",
     "StoreBusy",
     "StoreDamaged",
     "StoreError",
     "StoreNeedsUpgrade",
     "StoreTooNew",
+    "Study",
     "Tolerance",
     "TuningError",
     "UnknownKernel",
@@ -64,17 +77,28 @@ __all__ = [
     "WorkerLost",
     "next_power_of_two",
     "powers_of_two",
+    "run_study",
+    "write_report",
 ]
 
 _HOMES = {
+    "Budget": "autotune_lab.tuning.study",
     "Config": "autotune_lab.spaces.config",
     "KernelDefinition": "autotune_lab.definitions",
+    "Limits": "autotune_lab.records",
     "Parameter": "autotune_lab.spaces.parameter",
+    "Phase": "autotune_lab.records",
     "Problem": "autotune_lab.definitions",
+    "Protocol": "autotune_lab.records",
+    "Query": "autotune_lab.store.query",
     "Space": "autotune_lab.spaces.space",
+    "Store": "autotune_lab.store.store",
+    "Study": "autotune_lab.tuning.study",
     "Tolerance": "autotune_lab.definitions",
     "next_power_of_two": "autotune_lab.spaces.parameter",
     "powers_of_two": "autotune_lab.spaces.parameter",
+    "run_study": "autotune_lab.tuning.running",
+    "write_report": "autotune_lab.reporting.making",
 }  # all other names are errors
 
 

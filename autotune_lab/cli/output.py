@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+PIPE_WIDTH = 200  # a pipe has no width of its own; long lines are better than folded words
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print strict JSON instead of a table.")]
 
 
@@ -22,7 +24,7 @@ def show(
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
     if not rows:
         console.print(Text(empty or "nothing to show"))
         return

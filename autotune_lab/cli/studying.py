@@ -1,6 +1,6 @@
 """What ``tune`` and ``run`` share: plan or run a study with a display, then show its picks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
@@ -68,7 +68,36 @@ def show_result(result: StudyResult, *, as_json: bool) -> None:
         failures = [{"task": f.task, "error": str(f.error)} for f in result.failures]
         show_json({"picks": rows, "failures": failures})
         return
-    show(rows, as_json=False, empty="no winner")
+    show_picks(result.picks, as_json=False, empty="no winner")
+
+
+def show_picks(picks: Sequence[Pick], *, as_json: bool, empty: str) -> None:
+    """Print picks: every field as JSON, or what decides about trusting them as a table."""
+    if as_json:
+        show_json(pick_rows(picks))
+        return
+    rows = [
+        {
+            "kernel": pick.context.kernel.name,
+            "problem": str(pick.context.problem),
+            "device": pick.context.model.slug,
+            "config": str(pick.config),
+            "ms": _with_interval(pick),
+            "default ms": pick.default_ms,
+            "tied": len(pick.tied) - 1,
+            "seen": f"{pick.trials}/{pick.space_size}",
+            "notes": [pick.context.source.value] * bool(pick.context.source.notice)
+            + list(pick.flags),
+        }
+        for pick in picks
+    ]
+    show(rows, as_json=False, empty=empty)
+
+
+def _with_interval(pick: Pick) -> str:
+    if pick.low_ms is None or pick.high_ms is None:
+        return f"{pick.median_ms:.4g}"
+    return f"{pick.median_ms:.4g} [{pick.low_ms:.4g}, {pick.high_ms:.4g}]"
 
 
 def pick_rows(picks: Iterable[Pick]) -> list[dict[str, Any]]:

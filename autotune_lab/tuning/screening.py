@@ -26,7 +26,7 @@ from autotune_lab.samplers.base import Observation, Sampler
 from autotune_lab.spaces.config import Config
 from autotune_lab.store.plausible import judged
 from autotune_lab.store.store import Store
-from autotune_lab.tuning.events import Observer, ScreeningEnded, TrialFinished
+from autotune_lab.tuning.events import ContextOpened, Observer, ScreeningEnded, TrialFinished
 from autotune_lab.tuning.opening import OpenContext
 from autotune_lab.tuning.study import Budget
 
@@ -87,6 +87,15 @@ class Screening:
         A budget of trials counts what the store already holds. Configs in ``queued`` go first.
         """
         self._resume()
+        self.bench.observe(
+            ContextOpened(
+                self.opened.context,
+                self.opened.id,
+                len(self.opened.space),
+                self._limit,
+                len(self._seen),
+            )
+        )
         deadline = self._deadline()
         beat = self.bench.clock()
         while True:

@@ -2,7 +2,7 @@
 
 import typer
 
-from autotune_lab.cli.output import JsonOption, show
+from autotune_lab.cli.output import JsonOption
 from autotune_lab.cli.queries import (
     KernelOption,
     ModelOption,
@@ -26,7 +26,7 @@ def command(
     Exits with 1 when there is none.
     """
     from autotune_lab.analysis import winners
-    from autotune_lab.cli.studying import pick_rows
+    from autotune_lab.cli.studying import show_picks
 
     query = Query(
         kernel=kernel,
@@ -36,6 +36,6 @@ def command(
     )
     with open_store(context) as store:
         picks = winners.best(store, query)
-    show(pick_rows(picks), as_json=as_json, empty="no winner yet; run: autotune-lab tune KERNEL")
+    show_picks(picks, as_json=as_json, empty="no winner yet; run: autotune-lab tune KERNEL")
     if not picks:
         raise typer.Exit(1)

@@ -1,8 +1,10 @@
 """``autotune-lab studies``: what was run."""
 
+from typing import Any
+
 import typer
 
-from autotune_lab.cli.output import JsonOption, show
+from autotune_lab.cli.output import JsonOption, show, show_json
 from autotune_lab.cli.state import open_store
 from autotune_lab.codec import to_plain
 
@@ -10,5 +12,16 @@ from autotune_lab.codec import to_plain
 def command(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the runs in the store: when, where, how they ended, how many trials they added."""
     with open_store(context) as store:
-        rows = [to_plain(study) for study in store.studies()]
-        show(rows, as_json=as_json, empty="no study was run yet")
+        found = [to_plain(study) for study in store.studies()]
+    if as_json:
+        show_json(found)
+        return
+    rows = [{name: _told(study[name]) for name in study if name != "plan"} for study in found]
+    show(rows, as_json=False, empty="no study was run yet")
+
+
+def _told(value: Any) -> Any:
+    """Write a count of trials by state as text; leave the rest."""
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {state}" for state, count in value.items())
+    return value
