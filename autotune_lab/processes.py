@@ -30,8 +30,8 @@ Handler = Callable[[Message, Callable[[int], None]], Message]
 _HEADER = struct.Struct("<I")
 _MAX_FRAME_BYTES = 64 * 2**20
 _LOG_LIMIT_BYTES = 2**20
-_TAIL_BYTES = 4096
-_TAIL_LINES = 20
+_TAIL_BYTES = 2**14
+_TAIL_LINES = 40
 _END_S = 120.0  # a driver may finish a kernel before it lets its process go
 
 
@@ -333,16 +333,7 @@ class _Process:
             options = ("-u", "-X", "faulthandler")
             arguments = [*inherited, os.getpid(), int(is_main)]
             self._popen = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-u",
-                    "-X",
-                    "faulthandler",
-                    "-m",
-                    module,
-                    *map(str, arguments),
-                    *extra,
-                ],
+                [sys.executable, *options, "-m", module, *map(str, arguments), *extra],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -486,7 +477,9 @@ def _tail(log_path: Path, start: int) -> str:
         end = log.seek(0, os.SEEK_END)
         log.seek(max(min(start, end), end - _TAIL_BYTES))
         text = log.read().decode(errors="replace")
-    return "\n".join(text.splitlines()[-_TAIL_LINES:])
+    # faulthandler ends with the names of all extension modules, kilobytes of them.
+    lines = [line for line in text.splitlines() if not line.startswith("Extension modules:")]
+    return "\n".join(lines[-_TAIL_LINES:]).strip()
 
 
 def _signal_name(number: int) -> str:

@@ -87,7 +87,7 @@ class ProcessExecutor:
             hello = self._hello()
             if asked:
                 _check_uuid(asked, hello.device.uuid)
-            elif hello.device.source is Source.GPU:
+            elif hello.device.source in (Source.GPU, Source.FAKE):
                 self._take(hello.device.uuid)
         except BaseException:
             self.close()

@@ -5,7 +5,6 @@ Loads each kernel once and keeps a problem's inputs and reference between jobs.
 
 import os
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -13,12 +12,9 @@ from typing import Any, cast
 from autotune_lab import catalog
 from autotune_lab.definitions import KernelDefinition
 from autotune_lab.devices.base import Ceilings, Device, RecordedDevice, TimingDevice
-from autotune_lab.errors import AutotuneLabError
 from autotune_lab.measuring.inputs import ProblemCache
 from autotune_lab.measuring.protocol import measure
-from autotune_lab.records import Hello, MeasureJob, Outcome, TrialState
-
-_DETAIL_CHARACTERS = 4000
+from autotune_lab.records import Hello, MeasureJob, Outcome
 
 
 class Session:
@@ -49,7 +45,7 @@ class Session:
         )
 
     def measure(self, job: MeasureJob, *, progress: Callable[[int], None] | None = None) -> Outcome:
-        """Measure a job; what the user's launch raises is its outcome.
+        """Measure a job; how it fails is its outcome.
 
         Args:
             job: what to measure.
@@ -62,15 +58,8 @@ class Session:
         if self._device.capabilities.recorded:
             return cast("RecordedDevice", self._device).recall(job)
         device = _Counting(cast("TimingDevice", self._device), progress)
-        try:
-            definition = self._definition(job.kernel)
-            outcome = measure(definition, device, job, cache=self._cache)
-        except AutotuneLabError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a launch may raise anything; it is one trial
-            outcome = _failed(error, device.launches)
-        elapsed_ms = (time.perf_counter() - started) * 1e3
-        return replace(outcome, elapsed_ms=elapsed_ms)
+        outcome = measure(self._definition(job.kernel), device, job, cache=self._cache)
+        return replace(outcome, elapsed_ms=(time.perf_counter() - started) * 1e3)
 
     def _definition(self, reference: str) -> KernelDefinition:
         if reference not in self._definitions:
@@ -105,15 +94,3 @@ class _Counting:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._device, name)
-
-
-def _failed(error: Exception, launches: int) -> Outcome:
-    name = type(error).__name__
-    trace = "".join(traceback.format_exception(error))
-    return Outcome(
-        TrialState.LAUNCH_ERROR,
-        reason=(str(error).splitlines() or [name])[0],
-        detail=f"{name}\n{trace[-_DETAIL_CHARACTERS:]}",
-        launches=launches,
-        retire=True,
-    )
