@@ -12,7 +12,7 @@ from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.constraint import BoundConstraint
 from autotune_lab.spaces.enumeration import Codes
 from autotune_lab.spaces.parameter import Parameter
-from autotune_lab.spaces.values import Value, to_json
+from autotune_lab.spaces.values import Value, canonical, identity, to_json
 
 
 class BoundSpace:
@@ -157,8 +157,10 @@ class BoundSpace:
             if parameter.name not in config:
                 raise UsageError(f"config {config}: parameter {parameter.name!r} has no value")
             value = config[parameter.name]
+            if not isinstance(config, Config):
+                value = canonical(value, where=f"config key {parameter.name}")
             code = places.get(value)
-            if code is None or isinstance(value, bool) != isinstance(parameter.values[code], bool):
+            if code is None or not _is_same(value, parameter.values[code]):
                 allowed = ", ".join(map(to_json, parameter.values))
                 raise UsageError(
                     f"config {config}: {parameter.name}={value!r} is not one of {allowed}"
@@ -233,3 +235,10 @@ class BoundSpace:
             if not rule.allows([config[name] for name in rule.names]):
                 return f"constraint {rule.label!r} rejects it"
         return f"it is not among the {self.size} recorded configs"
+
+
+def _is_same(value: Value, other: Value) -> bool:
+    """Tell ``True`` from ``1`` and ``(True,)`` from ``(1,)``, which are equal as keys of a dict."""
+    if type(value) is type(other) and not isinstance(value, tuple):
+        return True
+    return to_json(identity(value)) == to_json(identity(other))

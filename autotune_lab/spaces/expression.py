@@ -81,7 +81,7 @@ class _Compiler(ast.NodeVisitor):
         try:
             tree = ast.parse(self._text, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            column = getattr(error, "offset", None) or 1
+            column = getattr(error, "offset", None) or len(self._text) + 1
             reason = getattr(error, "msg", None) or str(error) or type(error).__name__
             where = f"constraint {self._text!r}"
             raise DefinitionError(where, [f"column {column}: {reason}"]) from error
