@@ -3,7 +3,7 @@
     python benchmarks/record.py --out autotune_lab/recordings/nvidia-h200.jsonl.gz
 
 Tunes matmul on five problems, row_softmax and vector_add on three each, exhaustively and without
-giving slow configs up, then the three smaller matmul problems on 64 and 32 SMs of the same card,
+giving slow configs up, then row_softmax and the three smaller matmul problems on 64 and 32 SMs,
 runs every winner in the other contexts of its kernel, and writes one compact file. An interrupted
 run goes on where it stopped.
 """
@@ -50,7 +50,7 @@ def studies(device: str, kernels: list[str]) -> list[Study]:
     )
     parts = Study(
         name="recording-parts",
-        kernels=["matmul"],
+        kernels=["matmul", "row_softmax"],
         problems={"matmul": SMALL},
         devices=[f"{device}@64sm", f"{device}@32sm"],
         **EVERYTHING,
