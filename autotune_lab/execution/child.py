@@ -9,11 +9,14 @@ from autotune_lab.records import MeasureJob
 
 def open_handler(arguments: Sequence[str]) -> Handler:
     """Open the device named by the first argument. Runs in a child."""
-    # Imported late: torch takes seconds, and by now this process is tied to its parent's life.
+    # Imported late: torch takes seconds, and by now this process is tied to its parent's life. A
+    # missing driver is told before that.
     from autotune_lab.devices.opening import open_device
+
+    device = open_device(arguments[0])
     from autotune_lab.execution.session import Session
 
-    session = Session(open_device(arguments[0]))
+    session = Session(device)
 
     def handle(message: Message, progress: Callable[[int], None]) -> Message:
         if "hello" in message:

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from autotune_lab import catalog
 from autotune_lab.definitions import KernelDefinition
-from autotune_lab.devices.base import Ceilings, Device, RecordedDevice, TimingDevice
+from autotune_lab.devices.base import Device, RecordedDevice, TimingDevice
+from autotune_lab.measuring.ceilings import measure_ceilings
 from autotune_lab.measuring.inputs import ProblemCache
 from autotune_lab.measuring.protocol import measure
 from autotune_lab.records import Hello, MeasureJob, Outcome
@@ -34,7 +35,7 @@ class Session:
         if self._device.capabilities.recorded:
             ceilings = cast("RecordedDevice", self._device).ceilings
         else:
-            ceilings = Ceilings(cast("TimingDevice", self._device).launch_floor_ms())
+            ceilings = measure_ceilings(cast("TimingDevice", self._device))
         return Hello(
             device=self._device.probe(),
             environment=self._device.environment(),

@@ -1,5 +1,6 @@
 """Jobs in a real process on the fake device: whatever one does to it costs its own outcome."""
 
+import dataclasses
 import os
 import time
 from pathlib import Path
@@ -127,7 +128,7 @@ def test_the_process_is_renewed_every_few_jobs(open_process):
 def test_a_device_that_is_not_there_is_one_line_at_start(open_process, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     executor = open_process("cuda:0")
-    with pytest.raises(NoDevice, match="driver was not found"):
+    with pytest.raises(NoDevice, match="--device replay"):
         executor.start()
     assert executor.children[0].pid is None
 
