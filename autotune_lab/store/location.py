@@ -5,6 +5,7 @@ Also says what is wrong with a file before any database code touches it.
 
 import os
 import struct
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from autotune_lab.errors import StoreDamaged, StoreError
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
+_LOOKS = 3
+_PAUSE_S = 0.05
 
 # Locks and shared memory do not hold across hosts on these, so WAL would corrupt the file
 # (sqlite.org/wal.html, "All processes using a database must be on the same host computer").
@@ -77,26 +80,38 @@ def check_file(path: Path) -> None:
         StoreDamaged: it is cut short, or something else than SQLite wrote it.
         StoreError: it can't be read.
     """
-    try:
-        if not path.exists() or path.stat().st_size == 0:
+    fault = ""
+    for _ in range(_LOOKS):
+        try:
+            if not path.exists() or path.stat().st_size == 0:
+                return
+            if not path.is_file():
+                raise StoreError(f"{path}: is not a file; name an SQLite file with --store")
+            fault = _fault(path)
+        except OSError as error:
+            raise StoreError(f"{path}: can't be read: {error.strerror}") from error
+        if not fault:
             return
-        if not path.is_file():
-            raise StoreError(f"{path}: is not a file; name an SQLite file with --store")
-        with path.open("rb") as file:
-            header = file.read(_HEADER_BYTES)
-        size = path.stat().st_size
-    except OSError as error:
-        raise StoreError(f"{path}: can't be read: {error.strerror}") from error
+        # Another process that folds its log into the file writes the new length first and the new
+        # pages after it: only what stays cut short is cut short.
+        time.sleep(_PAUSE_S)
+    raise StoreDamaged(f"{path}: {fault}")
+
+
+def _fault(path: Path) -> str:
+    """Say what is wrong with a file that is not empty; ``""`` if nothing is."""
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    size = path.stat().st_size
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise StoreDamaged(
-            f"{path}: is not an SQLite database; it was left as it is, name another with --store"
-        )
+        return "is not an SQLite database; it was left as it is, name another with --store"
     expected = _expected_bytes(header)
     if size < expected:
-        raise StoreDamaged(
-            f"{path}: is cut short ({size} of {expected} bytes); it was left as it is, "
+        return (
+            f"is cut short ({size} of {expected} bytes); it was left as it is, "
             "restore it from a copy"
         )
+    return ""
 
 
 def _expected_bytes(header: bytes) -> int:
@@ -105,6 +120,11 @@ def _expected_bytes(header: bytes) -> int:
     counter, pages = struct.unpack_from(">II", header, 24)
     (valid_for,) = struct.unpack_from(">I", header, 92)
     return pages * (65536 if page_bytes == 1 else page_bytes) if counter == valid_for else 0
+
+
+def log_of(path: Path) -> Path:
+    """Return the write-ahead log that is there while a process has the store open."""
+    return path.with_name(f"{path.name}-wal")
 
 
 def is_writable(path: Path) -> bool:

@@ -2,9 +2,9 @@
 
 from sqlalchemy import Engine
 
-from autotune_lab.errors import StoreError
+from autotune_lab.errors import StoreDamaged, StoreError
 from autotune_lab.store import engine as engines
-from autotune_lab.store.location import Location, check_file, is_writable
+from autotune_lab.store.location import Location, check_file, is_writable, log_of
 from autotune_lab.store.upgrade import HEAD, bring_to_head, refuse_older, revision
 
 
@@ -60,9 +60,20 @@ def _at_head(
 
 
 def _untouched_revision(location: Location) -> str:
-    """Read the revision of a file without changing a byte of it or needing its folder writable."""
+    """Read the revision of a file without changing a byte in its folder, if nobody writes to it."""
     assert location.path is not None
-    engine = engines.connect_untouched(location, immutable=not is_writable(location.path))
+    is_idle = not log_of(location.path).exists()
+    try:
+        return _read_revision(location, immutable=is_idle)
+    except StoreDamaged:
+        # Without locks, a process that just began to write can make a good file look torn.
+        if not is_idle or not is_writable(location.path):
+            raise
+        return _read_revision(location, immutable=False)
+
+
+def _read_revision(location: Location, *, immutable: bool) -> str:
+    engine = engines.connect_untouched(location, immutable=immutable)
     with engines.reading(engine, location) as connection:
         return revision(connection, location)
 
@@ -76,4 +87,6 @@ def _open_read_only(location: Location, found: str, *, create: bool) -> Engine:
         )
     if found != HEAD:
         raise refuse_older(location, found)
-    return engines.connect_untouched(location, immutable=True)
+    assert location.path is not None
+    # What is still in a log would be missing from an immutable read, so that one takes locks.
+    return engines.connect_untouched(location, immutable=not log_of(location.path).exists())

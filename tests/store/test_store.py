@@ -4,6 +4,7 @@ import math
 import sqlite3
 import subprocess
 import sys
+import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -270,13 +271,13 @@ values = (
     samples=st.lists(st.floats(1e-6, 1e12), min_size=1, max_size=9),
     number=st.integers(0, 2**31 - 1),
 )
-def test_any_config_and_any_samples_survive(tmp_path_factory, parameters, samples, number):
-    with Store.open(str(tmp_path_factory.mktemp("any") / "lab.db")) as store:
-        run_id, context_id = opened(store)
-        taken = measurement(samples_ms=tuple(samples), median_ms=samples[0])
-        trial_id = store.claim(run_id, context_id, Config(parameters), number)
-        store.finish(trial_id, ok(measurement=taken), UUID)
-        (found,) = store.trials(context_id)
+def test_any_config_and_any_samples_survive(store, parameters, samples, number):
+    fresh = context(kernel=replace(MATMUL, code_hash=uuid.uuid4().hex))
+    run_id, context_id = opened(store, fresh)
+    taken = measurement(samples_ms=tuple(samples), median_ms=samples[0])
+    trial_id = store.claim(run_id, context_id, Config(parameters), number)
+    store.finish(trial_id, ok(measurement=taken), UUID)
+    (found,) = store.trials(context_id)
     assert found.config == Config(parameters)
     assert dict(found.config) == dict(Config(parameters))
     assert found.measurements == (taken,)
