@@ -3,11 +3,14 @@
 ``ReportData`` holds the frames of ``store.frames``, whole or of one kernel.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
+from autotune_lab.analysis import noise, transfer
+from autotune_lab.analysis.matrix import TimeMatrix, matrices
 from autotune_lab.analysis.winners import unplayed
 from autotune_lab.records import Pick, Source
 from autotune_lab.reporting import wording
@@ -39,6 +42,9 @@ class ReportData:
         picks: the winner of each context where a config ran: its pick, or (``rounds`` 0) what one
             pass says.
         labels: context id -> short name, unique among the contexts of its kernel.
+        matrices: of one kernel, one per version of its code and protocol; without simulated times.
+        transfers: every cell of its transfer matrices, a row each (``transfer.Entry``, and
+            ``matrix``, the position in ``matrices``).
     """
 
     trials: pd.DataFrame
@@ -46,6 +52,8 @@ class ReportData:
     contexts: pd.DataFrame
     picks: tuple[Pick, ...] = ()
     labels: dict[str, str] = field(default_factory=dict)
+    matrices: tuple[TimeMatrix, ...] = ()
+    transfers: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def kernels(self) -> list[str]:
@@ -59,16 +67,20 @@ class ReportData:
         return [notice for source in sources if (notice := Source(source).notice)]
 
     def of(self, kernel: str) -> "ReportData":
-        """Return the part that speaks of one kernel, its contexts labelled."""
+        """Return the part that speaks of one kernel: contexts labelled, matrices made."""
         contexts = self.contexts[self.contexts["kernel"] == kernel].reset_index(drop=True)
         ids = set(contexts["context_id"])
-        return replace(
-            self,
-            trials=_within(self.trials, ids),
-            measurements=_within(self.measurements, ids),
+        trials, measurements = _within(self.trials, ids), _within(self.measurements, ids)
+        picks = tuple(pick for pick in self.picks if pick.context.id in ids)
+        made = tuple(matrices(trials, measurements, picks))
+        return ReportData(
+            trials=trials,
+            measurements=measurements,
             contexts=contexts,
-            picks=tuple(pick for pick in self.picks if pick.context.id in ids),
+            picks=picks,
             labels=context_labels(contexts),
+            matrices=made,
+            transfers=_transfers(made, noise.floors(trials, measurements), picks),
         )
 
 
@@ -124,6 +136,23 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a frame's rows as dicts by column name."""
     rows: list[Any] = frame.to_dict("records")
     return rows
+
+
+def _transfers(
+    made: Sequence[TimeMatrix], floors: pd.DataFrame, picks: Sequence[Pick]
+) -> pd.DataFrame:
+    defaults = {pick.context.id: pick.default_config.id for pick in picks if pick.default_config}
+    cells = [
+        transfer.entries(matrix, axis, floors, defaults).assign(matrix=number)
+        for number, matrix in enumerate(made)
+        for axis in transfer.Axis
+    ]
+    known = [frame for frame in cells if len(frame)]
+    return (
+        pd.concat(known, ignore_index=True)
+        if known
+        else pd.DataFrame(columns=[*transfer.COLUMNS, "matrix"])
+    )
 
 
 def _within(frame: pd.DataFrame, context_ids: set[str]) -> pd.DataFrame:

@@ -13,7 +13,11 @@ from autotune_lab.reporting.wording import is_missing
 
 def to_csv(frame: pd.DataFrame) -> str:
     """Write a frame without its index; a missing value is an empty cell, 128 stays 128."""
-    shown = frame.apply(lambda column: column.map(_cell) if column.dtype == object else column)
+    shown = frame.copy()
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            cells = [_cell(item) for item in frame[name]]
+            shown[name] = pd.Series(cells, index=frame.index, dtype=object)
     return str(shown.to_csv(index=False, lineterminator="\n"))
 
 

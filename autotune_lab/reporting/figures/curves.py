@@ -1,4 +1,4 @@
-"""Step curves: how the best so far approached the best of all."""
+"""Curves: the best so far over trials, the loss over the size of a portfolio."""
 
 import math
 
@@ -43,4 +43,33 @@ def convergence(frame: pd.DataFrame, title: str) -> Figure:
             handles, [shorten(line, 34) for line in lines], loc="outside lower center",
             ncols=2 if max(map(len, lines)) > 24 else 3,
         )  # fmt: skip
+    return figure
+
+
+def portfolio(frame: pd.DataFrame, title: str) -> Figure:
+    """Draw worst and mean loss over the number of configs.
+
+    Columns: size, worst_loss, mean_loss.
+    """
+    figure, (axes,) = canvas(title, 2.6)
+    looks = (("worst_loss", "worst context", palette.ORANGE, "o"),
+             ("mean_loss", "mean of the contexts", palette.BLUE, "s"))  # fmt: skip
+    for column, name, colour, marker in looks:
+        axes.plot(frame["size"], frame[column], color=colour, marker=marker, label=name)
+        for size, loss in zip(frame["size"], frame[column], strict=True):
+            above = column == "worst_loss"
+            axes.annotate(
+                f"{100 * loss:.0f}%" if loss >= 0.1 or loss == 0 else f"{100 * loss:.1f}%",
+                (size, loss), (0, 7 if above else -14), textcoords="offset points",
+                ha="center", color=colour, fontsize=8.5,
+            )  # fmt: skip
+    axes.set_xticks(frame["size"])
+    axes.set_xlim(0.6, frame["size"].max() + 0.4)
+    top = max(0.1, float(frame["worst_loss"].max()))
+    axes.set_ylim(-0.16 * top, 1.2 * top)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.set_xlabel("configs in the set (k)")
+    axes.set_ylabel("loss")
+    axes.grid(axis="y")
+    axes.legend(loc="upper right")
     return figure

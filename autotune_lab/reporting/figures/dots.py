@@ -49,9 +49,7 @@ def optimism(frame: pd.DataFrame, title: str) -> Figure:
     )  # fmt: skip
     _lines(axes, frame["label"])
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * (x - 1):+.3g}%"))
-    axes.set_xlabel(
-        "time relative to the median over fresh rounds"
-    )
+    axes.set_xlabel("time relative to the median over fresh rounds")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     axes.margins(x=0.08)
     return figure

@@ -1,5 +1,7 @@
 """Heat maps whose cells are read as text first and as colour second."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,32 +11,33 @@ from matplotlib.patches import Rectangle
 from autotune_lab.reporting import palette
 from autotune_lab.reporting.figures.canvas import canvas, shorten
 
-MEASURED, FAILS, MISSING = "measured", "fails", "missing"
+MEASURED, FAILS = "measured", "does not run"
 FLOOR = 0.5  # an efficiency at or below it has the darkest colour
+FLOOR_ROW = "noise floor"
 
 
 def efficiencies(frame: pd.DataFrame, title: str) -> Figure:
-    """Draw a matrix of efficiencies, a panel per ``panel``.
+    """Draw a matrix of efficiencies, a panel per ``panel``, with each column's noise floor.
 
-    Columns: panel, row, column, efficiency (NaN unless measured), status (``measured``, ``fails``
-    or ``missing``), text (what the cell says).
+    Columns: panel, row, column, efficiency (NaN unless measured), status (``"measured"``,
+    ``"does not run"`` or ``"not measured"``), text (what the cell says), noise_floor.
     """
     panels = list(dict.fromkeys(frame["panel"]))
-    rows = list(dict.fromkeys(frame["row"]))
+    rows = [*dict.fromkeys(frame["row"]), FLOOR_ROW]
     columns = list(dict.fromkeys(frame["column"]))
-    across = 1 if len(columns) > 4 or len(panels) == 1 else 2
-    down = -(-len(panels) // across)
-    height = down * (0.75 + max(0.36 * len(rows), 0.7)) + 0.5
-    figure, axes = canvas(title, height, rows=down, columns=across, sharex=True, sharey=True)
-    for place, axis in enumerate(axes):
-        if place >= len(panels):
-            axis.set_visible(False)
-            continue
-        part = frame[frame["panel"] == panels[place]]
-        _panel(axis, part, rows, columns)
-        axis.set_title(shorten(panels[place], 60 // across))
-        if place % across == 0:
-            axis.set_ylabel("tuned on")
+    turn = max(map(len, columns)) * len(columns) > 75
+    height = len(panels) * (0.42 + 0.3 * len(rows)) + (1.2 if turn else 0.5)
+    figure, axes = canvas(title, height, rows=len(panels), sharex=True, sharey=True)
+    for panel, axis in zip(panels, axes, strict=True):
+        _panel(axis, frame[frame["panel"] == panel], rows, columns)
+        axis.set_title(shorten(panel, 70))
+        axis.set_xticks(
+            range(len(columns)), [shorten(name, 26) for name in columns],
+            rotation=35 if turn else 0, ha="right" if turn else "center",
+            rotation_mode="anchor" if turn else None,
+        )  # fmt: skip
+        axis.set_yticks(range(len(rows)), [shorten(name, 34) for name in rows])
+    figure.supylabel("tuned on", fontsize=9.5)
     figure.supxlabel("run on", fontsize=9.5)
     return figure
 
@@ -42,37 +45,41 @@ def efficiencies(frame: pd.DataFrame, title: str) -> Figure:
 def _panel(axes: Axes, part: pd.DataFrame, rows: list[str], columns: list[str]) -> None:
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    size = 9 if len(columns) <= 8 else 7 if len(columns) <= 14 else 5.5
-    for cell in part.itertuples():
-        x, y = columns.index(str(cell.column)), rows.index(str(cell.row))
-        colour, ink, hatch = _look(str(cell.status), float(cell.efficiency))  # type: ignore[arg-type]
+    size = 8.5 if len(columns) <= 8 else 7 if len(columns) <= 14 else 5
+    cells: list[dict[str, Any]] = part.to_dict("records")  # type: ignore[assignment]
+    for cell in cells:
+        x, y = columns.index(cell["column"]), rows.index(cell["row"])
+        colour, ink, hatch = _look(cell["status"], cell["efficiency"])
         axes.add_patch(
             Rectangle(
                 (x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor=palette.PAPER,
                 linewidth=1.5, hatch=hatch,
             )
         )  # fmt: skip
-        axes.text(x, y, str(cell.text), ha="center", va="center", color=ink, fontsize=size)
-        if str(cell.row) == str(cell.column):
+        text = cell["text"] if len(columns) <= 7 else SHORT.get(cell["status"], cell["text"])
+        axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=size)
+        if cell["row"] == cell["column"]:
             axes.add_patch(
-                Rectangle((x - 0.46, y - 0.44), 0.92, 0.88, fill=False, edgecolor=palette.INK)
+                Rectangle((x - 0.46, y - 0.42), 0.92, 0.84, fill=False, edgecolor=palette.INK)
             )
-    turn = max(map(len, columns)) * len(columns) > 70
-    axes.set_xticks(
-        range(len(columns)), [shorten(name, 26) for name in columns],
-        rotation=35 if turn else 0, ha="right" if turn else "center",
-        rotation_mode="anchor" if turn else None,
-    )  # fmt: skip
-    axes.set_yticks(range(len(rows)), [shorten(name, 34) for name in rows])
+    floors = part.groupby("column")["noise_floor"].max().dropna()
+    for column, floor in floors.items():
+        axes.text(
+            columns.index(str(column)), len(rows) - 1, f"±{100 * floor:.1f}%",
+            ha="center", va="center", fontsize=size, color=palette.MUTED,
+        )  # fmt: skip
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
 
 
-def _look(status: str, efficiency: float) -> tuple[object, str, str]:
+SHORT = {FAILS: "✕", "not measured": "?"}
+
+
+def _look(status: str, efficiency: float) -> tuple[Any, str, str]:
     if status == FAILS:
         return palette.FAILS, palette.PAPER, ""
-    if status == MISSING or not np.isfinite(efficiency):
+    if status != MEASURED or not np.isfinite(efficiency):
         return palette.MISSING, palette.MUTED, "////"
     place = float(np.clip((efficiency - FLOOR) / (1 - FLOOR), 0, 1))
     return palette.EFFICIENCY(place), palette.PAPER if place < 0.42 else palette.INK, ""
