@@ -19,6 +19,7 @@ from autotune_lab.execution.opening import open_executor
 from autotune_lab.records import Hello, Phase, Pick
 from autotune_lab.samplers.base import Sampler
 from autotune_lab.settings import Settings
+from autotune_lab.spaces.config import Config
 from autotune_lab.store.store import Store
 from autotune_lab.tuning.events import ContextFailed, Notice, Observer
 from autotune_lab.tuning.lines import PlainLines
@@ -205,6 +206,7 @@ class _Runner:
                     opened=opened,
                     sampler=_create_sampler(task),
                     budget=self.study.budget,
+                    queued=_declared_default(opened),
                 ).run()
             if Phase.PLAYOFF in self.study.phases:
                 self.picks.append(Playoff(bench, opened).run())
@@ -237,6 +239,12 @@ def _distinct(tasks: Sequence[Task], device: str) -> list[Task]:
     """One task for each kernel and problem on a device, whatever its samplers and seeds."""
     cells = {(task.kernel, task.problem.id): task for task in tasks if task.device == device}
     return list(cells.values())
+
+
+def _declared_default(opened: OpenContext) -> list[Config]:
+    """The declared default goes first: the playoff compares every winner with it."""
+    default = opened.definition.default_config
+    return [] if default is None else [default]
 
 
 def _create_sampler(task: Task) -> Sampler:
