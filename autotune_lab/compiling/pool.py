@@ -3,6 +3,7 @@
 A compiler that aborts, hangs or eats memory takes its own process along and becomes one outcome.
 """
 
+import tempfile
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,8 @@ class CompilePool:
     ) -> None:
         self._limits = limits
         self._recycle_after = recycle_after
+        # Triton leaves the files of a killed ptxas behind.
+        self._scratch = tempfile.TemporaryDirectory(prefix="autotune-lab-compiling-")
         self._waiting: deque[tuple[str, CompileJob]] = deque()
         self._workers = [
             _Worker(
@@ -49,7 +52,7 @@ class CompilePool:
                     name=f"compiling process {number}",
                     log_path=log_dir / f"compiling-{number}.log",
                     arguments=(str(memory_bytes),),
-                    env=_VARIABLES,
+                    env={**_VARIABLES, "TMPDIR": self._scratch.name},
                 )
             )
             for number in range(workers)
@@ -101,10 +104,11 @@ class CompilePool:
         return outcomes
 
     def close(self) -> None:
-        """End all processes; what was not collected is forgotten."""
+        """End all processes and remove their files; what was not collected is forgotten."""
         self._waiting.clear()
         for worker in self._workers:
             worker.child.kill()
+        self._scratch.cleanup()
 
     def _dispatch(self) -> None:
         # A warm process first: it takes 0.1 ms to reach, a new one has seconds of imports ahead.

@@ -11,6 +11,7 @@ from triton.backends.nvidia.driver import CudaDriver
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
+from autotune_lab.compiling.ahead import compiling_only
 from autotune_lab.compiling.compiler import compile_config
 from autotune_lab.compiling.targets import TARGETS
 from autotune_lab.definitions import Problem
@@ -178,3 +179,16 @@ def test_the_process_is_left_as_it_was():
     assert (JITFunction.run, torch.cuda.is_available, driver._active) == before
     assert not kernels.copy_kernel.device_caches
     assert torch.zeros(1, device="cpu").device.type == "cpu"
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4])
+def test_a_launch_with_real_tensors_finds_what_was_compiled_without_data(triton_cache, offset):
+    problem = Problem(n=1024, offset=offset)
+    compile_copy(kernels.copy, problem=problem)
+    compiled = sorted(triton_cache.rglob("*.cubin"))
+    real = kernels.copy.inputs(problem, torch.device("cpu"), torch.Generator())
+    with compiling_only(TARGETS["sm_90"].model()) as launched:
+        kernels.copy.launch(real, Config(BLOCK=64))
+    assert real["x"].data_ptr() > 0
+    assert len(launched) == len(compiled) == 1
+    assert sorted(triton_cache.rglob("*.cubin")) == compiled

@@ -1,6 +1,7 @@
 """The pool with real compiling processes: results by key, and losses that cost one row each."""
 
-import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -115,7 +116,25 @@ def test_closing_leaves_nothing_running(open_pool):
     for block in (64, 128, 256):
         pool.submit(str(block), job("harmful", 256))
     pids = [child.pid for child in pool.children]
+    scratch = {
+        variable.removeprefix(b"TMPDIR=").decode()
+        for pid in pids
+        for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        if variable.startswith(b"TMPDIR=")
+    }
+    assert len(scratch) == 1
+    pool.close()
     pool.close()
     assert pool.pending == 0
-    assert all(not Path(f"/proc/{pid}").exists() for pid in pids)
-    assert os.getpid() not in pids
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert not Path(scratch.pop()).exists()
+
+
+def test_the_parents_half_loads_neither_torch_nor_triton():
+    code = (
+        "import sys, autotune_lab.compiling.pool, autotune_lab.compiling.occupancy, "
+        "autotune_lab.execution.process; "
+        "print(sorted({'torch', 'triton', 'pynvml'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
