@@ -26,6 +26,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from autotune_lab import KernelDefinition, Problem, Space
 
+from ._descriptors import describable
+
 LOG2_E = 1.4426950408889634
 
 
@@ -173,10 +175,13 @@ def launch(args, config):
     batch, heads, N, head_dim = q.shape
     strides = (*q.stride(), *k.stride(), *v.stride(), *out.stride())
     heads_per_kv = heads // k.shape[1]
-    if config["TMA"]:
+    options = dict(config)
+    options["TMA"] = config["TMA"] and describable(q, k, v)
+    options["WARP_SPECIALIZE"] = config["WARP_SPECIALIZE"] and options["TMA"]
+    if options["TMA"]:
         block = [1, 1, config["BLOCK_N"], head_dim]
         k, v = TensorDescriptor.from_tensor(k, block), TensorDescriptor.from_tensor(v, block)
-    if config["WARP_SPECIALIZE"]:
+    if options["WARP_SPECIALIZE"]:
         triton.set_allocator(scratch_on(q.device))
     grid = (triton.cdiv(N, config["BLOCK_M"]), batch * heads)
     flash_attention_kernel[grid[::-1] if config["HEADS_FIRST"] else grid](
@@ -185,7 +190,7 @@ def launch(args, config):
         HEADS_PER_KV=heads_per_kv,
         CAUSAL=args["causal"],
         EVEN_N=N % config["BLOCK_N"] == 0,
-        **config,
+        **options,
     )  # fmt: skip
 
 
@@ -236,9 +241,9 @@ flash_attention = KernelDefinition(
         num_warps=[4, 8],
         num_stages=[2, 3, 4],
     )
-    .where(
+    .heuristic(
         "not TMA or head_dim * itemsize % 16 == 0",
-        reason="a descriptor's rows start on 16-byte boundaries",
+        reason="a descriptor's rows start on 16-byte boundaries; others fall back to pointers",
     )
     .heuristic(
         "not WARP_SPECIALIZE or (TMA and num_warps == 4 and BLOCK_M == 128)",

@@ -24,6 +24,7 @@ from autotune_lab.definitions import DEFAULT_TOLERANCES
 
 from . import matmul
 from ._activations import TORCH_ACTIVATIONS, activate
+from ._descriptors import describable
 from ._tiles import grouped_tile, tile_product
 
 
@@ -118,7 +119,8 @@ def launch(args, config):
     tiles_per_program = options.pop("TILES_PER_PROGRAM")
     strides = (*a.stride(), *b.stride(), *residual.stride(), *c.stride())
     operands = (a, b, bias, residual, c)
-    if config["TMA"]:
+    options["TMA"] = config["TMA"] and describable(a, b, residual, c)
+    if options["TMA"]:
         width = BLOCK_N // 2 if config["EPILOGUE_SPLIT"] else BLOCK_N
         operands = (
             TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K]),
@@ -168,9 +170,9 @@ matmul_bias_activation = KernelDefinition(
         num_warps=[4, 8],
         num_stages=[2, 3, 4],
     )
-    .where(
+    .heuristic(
         "not TMA or (K * itemsize % 16 == 0 and N * itemsize % 16 == 0)",
-        reason="a descriptor's rows start on 16-byte boundaries",
+        reason="a descriptor's rows start on 16-byte boundaries; others fall back to pointers",
     )
     .heuristic(
         "(TILES_PER_PROGRAM - 1) * device.sm_count < cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)",

@@ -24,8 +24,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from autotune_lab import KernelDefinition, Problem, Space
 
+from . import matmul
+from ._descriptors import describable
 from ._tiles import grouped_tile
-from .matmul import inputs, work
 
 
 @triton.jit
@@ -63,6 +64,9 @@ def matmul_persistent_kernel(
 
 def launch(args, config):
     a, b, c = args["a"], args["b"], args["c"]
+    if not describable(a, b, c):
+        matmul.launch(args, {name: config[name] for name in matmul.matmul.space.names})
+        return
     (M, K), N = a.shape, b.shape[1]
     BLOCK_M, BLOCK_N, BLOCK_K = (config[f"BLOCK_{axis}"] for axis in "MNK")
     stored_n = BLOCK_N // 2 if config["EPILOGUE_SPLIT"] else BLOCK_N
@@ -106,11 +110,11 @@ matmul_persistent = KernelDefinition(
         "64 <= BLOCK_M * BLOCK_N / (32 * num_warps) <= 128",
         reason="the sum takes 64 to 128 registers of a thread: fewer starve the tensor cores",
     ),
-    inputs=inputs,
+    inputs=matmul.inputs,
     launch=launch,
     outputs=["c"],
     reference=lambda args: {"c": args["a"] @ args["b"]},
-    work=work,
+    work=matmul.work,
     problems=[
         Problem(M=4096, N=4096, K=4096, dtype="bfloat16"),
         Problem(M=8192, N=8192, K=8192, dtype="bfloat16"),

@@ -1,0 +1,16 @@
+"""Which tensors the hardware can load by descriptor (TMA)."""
+
+
+def describable(*tensors):
+    """Return whether every tensor has elements, contiguous rows, and 16-byte aligned starts of them.
+
+    A launch falls back to pointers where this is false, so that a sliced or shifted view of a tensor
+    is slower and not an error.
+    """
+    return all(
+        tensor.numel() > 0
+        and tensor.data_ptr() % 16 == 0
+        and tensor.stride(-1) == 1
+        and all(stride * tensor.element_size() % 16 == 0 for stride in tensor.stride()[:-1])
+        for tensor in tensors
+    )
