@@ -23,7 +23,7 @@ def checksum(tensor: torch.Tensor) -> int:
         words = _words(piece).to(torch.int64)
         count = words.numel()
         if weights is None or weights.numel() < count:
-            weights = torch.arange(1, 2 * count, 2, dtype=torch.int64, device=tensor.device)
+            weights = torch.arange(1, 2 * count + 1, 2, dtype=torch.int64, device=tensor.device)
         total += (words * weights[:count]).sum() + 2 * position * words.sum()
         position += count
     return int(total.item())
@@ -35,11 +35,13 @@ def _pieces(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     if tensor.is_contiguous():
         yield from torch.split(tensor.view(-1), limit)
         return
-    if tensor.numel() <= limit or tensor.dim() == 1:
-        yield from (part.contiguous() for part in torch.split(tensor.reshape(-1), limit))
+    row_elements = tensor[0].numel()
+    if row_elements > limit:
+        for row in tensor:
+            yield from _pieces(row)
         return
-    for row in tensor:
-        yield from _pieces(row)
+    for rows in torch.split(tensor, max(1, limit // max(1, row_elements))):
+        yield rows.contiguous()
 
 
 def _words(piece: torch.Tensor) -> torch.Tensor:

@@ -27,10 +27,12 @@ class ArgumentSet:
     Attributes:
         arguments: what ``launch`` gets.
         reference: what its outputs must be.
+        stand_ins: dtypes that were replaced, by argument; ``{"a": "bfloat16"}``.
     """
 
     arguments: Arguments
     reference: Reference
+    stand_ins: Mapping[str, str]
     _definition: KernelDefinition
     _guarded: Mapping[str, GuardedTensor]
     _pristine: Mapping[str, torch.Tensor]
@@ -154,7 +156,7 @@ def _make(
     drawn = call_user(
         where, "inputs", lambda: definition.inputs(problem, torch.device(device), generator)
     )
-    arguments = {name: _substituted(value, substitutes) for name, value in drawn.items()}
+    arguments, stand_ins = _substituted(drawn, substitutes)
     written = dict.fromkeys((*definition.outputs, *definition.mutates, *definition.zeroes))
     if faults := _faults(arguments, list(written)):
         raise DefinitionError(where, faults)
@@ -166,6 +168,7 @@ def _make(
     return ArgumentSet(
         arguments=arguments,
         reference=Reference(definition, problem, {**arguments, **pristine}),
+        stand_ins=stand_ins,
         _definition=definition,
         _guarded=guarded,
         _pristine=pristine,
@@ -182,11 +185,17 @@ def _faults(arguments: Arguments, written: Sequence[str]) -> list[str]:
     ]
 
 
-def _substituted(value: Any, substitutes: Mapping[str, str]) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    stand_in = substitutes.get(str(value.dtype).removeprefix("torch."))
-    return value if stand_in is None else value.to(getattr(torch, stand_in))
+def _substituted(
+    drawn: Mapping[str, Any], substitutes: Mapping[str, str]
+) -> tuple[Arguments, dict[str, str]]:
+    """Return the arguments in dtypes that the device has, and what those were that it has not."""
+    arguments, replaced = dict(drawn), dict[str, str]()
+    for name, value in drawn.items():
+        dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+        if isinstance(value, torch.Tensor) and dtype in substitutes:
+            arguments[name] = value.to(getattr(torch, substitutes[dtype]))
+            replaced[name] = dtype
+    return arguments, replaced
 
 
 def _set_bytes(arguments: Arguments) -> int:

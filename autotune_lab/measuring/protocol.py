@@ -6,7 +6,7 @@ wrong. Nothing is allocated between the warm-up and the last sample.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -61,6 +61,7 @@ def measure(
         DefinitionError: the definition's inputs or reference fail.
         ReferenceUnstable: the reference contradicts itself.
     """
+    # Refuses to run during a graph capture, before anything is allocated.
     device.synchronize()
     bench = _Bench(definition, device, job, _sets(definition, device, job, cache), clock)
     try:
@@ -77,7 +78,7 @@ def measure(
     except Exception as error:  # noqa: BLE001 - a launch may raise anything; it is one trial
         cache.drop()
         return outcome_of(error, bench.launches, device.synchronize)
-    if outcome.state is TrialState.WRONG_RESULT:
+    if bench.has_spoiled_inputs:
         cache.drop()
     return outcome
 
@@ -107,8 +108,10 @@ class _Bench:
     sets: Sequence[ArgumentSet]
     clock: Callable[[], float]
     launches: int = 0
+    has_spoiled_inputs: bool = False
     _current: int = 0
     _first_bits: int = 0
+    _launched: set[int] = field(default_factory=set)
 
     def run(self) -> Outcome:
         verdict = self._launch_untimed()
@@ -120,7 +123,7 @@ class _Bench:
             after = self._verify_last()
             if after.fault:
                 return self._wrong(after)
-            if self.definition.deterministic and not self._has_equal_bits():
+            if self.definition.deterministic and self.sets[0].fingerprint() != self._first_bits:
                 return Outcome(
                     TrialState.UNSTABLE,
                     reason="the same inputs gave other bits; declare deterministic=False if it may",
@@ -143,7 +146,7 @@ class _Bench:
         if not self.job.verify:
             return Verdict()
         self._first_bits = first.fingerprint()
-        return self._verify(first)
+        return verify(self.definition, first)
 
     def _measure_with_retries(self) -> tuple[Sampling, Measurement]:
         """Sample; again, a bounded number of times, if the device was throttled or contended."""
@@ -191,6 +194,7 @@ class _Bench:
     def _draw(self, count: int) -> list[Any]:
         for arguments in self.sets:
             arguments.poison()
+        self._launched.clear()
         protocol = self.job.protocol
         return self.device.time(
             self._launch, count, prepare=self._prepare, cache=protocol.cache, timer=protocol.timer
@@ -202,33 +206,29 @@ class _Bench:
     def _prepare(self) -> None:
         self._current = (self._current + 1) % len(self.sets)
         self.sets[self._current].restore()
+        self._launched.add(self._current)
         self.launches += 1
 
     def _verify_last(self) -> Verdict:
-        """Judge what the last timed launch left, and what the last one on the first set did."""
-        if self.job.protocol.timer == "graph" and (
-            self.definition.mutates or self.definition.zeroes
-        ):
-            # A graph's calls run on one another's results; only a launch of its own can be judged.
+        """Judge what the last timed launch left, and a late launch on the first set."""
+        # A graph's calls run on one another's results; only a launch of its own can be judged.
+        in_place = bool(self.definition.mutates or self.definition.zeroes)
+        if self.job.protocol.timer == "graph" and in_place:
+            self._launched.clear()
+        if self._current in self._launched:
+            self.device.synchronize()
+            verdict = verify(self.definition, self.sets[self._current])
+            if verdict.fault or self._current == 0:
+                return verdict
+        if 0 not in self._launched:
+            self._current = 0
             self.sets[0].poison()
             self._launch()
         self.device.synchronize()
-        last = self._verify(self.sets[self._current])
-        if last.fault or self._current == 0 or self.launches < len(self.sets):
-            return last
-        return self._verify(self.sets[0])
-
-    def _verify(self, arguments: ArgumentSet) -> Verdict:
-        stand_ins = self.device.substitutes
-        meant = str(self.job.problem.get("dtype", ""))
-        return verify(self.definition, arguments, dtypes=meant if meant in stand_ins else "")
-
-    def _has_equal_bits(self) -> bool:
-        if self.launches < len(self.sets):
-            return True
-        return self.sets[0].fingerprint() == self._first_bits
+        return verify(self.definition, self.sets[0])
 
     def _wrong(self, verdict: Verdict) -> Outcome:
+        self.has_spoiled_inputs = verdict.spoils_inputs
         return Outcome(
             TrialState.WRONG_RESULT,
             reason=verdict.fault,
@@ -254,11 +254,13 @@ class _Bench:
         )
 
     def _note(self) -> str:
-        """Say which dtypes were computed in others."""
-        names = self.device.substitutes
-        if str(self.job.problem.get("dtype", "")) not in names:
-            return ""
-        return "; ".join(f"{name} was computed in {other} here" for name, other in names.items())
+        """Say which arguments were not computed in their own dtype."""
+        stand_ins = self.sets[0].stand_ins
+        substitutes = self.device.substitutes
+        return "; ".join(
+            f"{name} is {dtype}, computed in {substitutes[dtype]} here"
+            for name, dtype in stand_ins.items()
+        )
 
 
 def _device_flags(telemetry: Telemetry) -> tuple[str, ...]:

@@ -70,13 +70,19 @@ class Reference:
         self._is_confirmed = True
         return altered
 
+    def _given(self) -> "_InFloat64":
+        return _InFloat64(self._arguments, frozenset(self._definition.zeroes))
+
     def _compute(self) -> dict[str, torch.Tensor]:
         try:
-            given = self._definition.reference(_InFloat64(self._arguments))  # type: ignore[arg-type]
+            given = self._definition.reference(self._given())  # type: ignore[arg-type]
         except Exception as error:
             first = (str(error).splitlines() or [""])[0]
             fault = f"reference raised {type(error).__name__}: {first}"
             raise DefinitionError(self._where, [fault]) from error
+        if not isinstance(given, Mapping):
+            fault = f"reference returns {type(given).__name__}, not a dict of its outputs"
+            raise DefinitionError(self._where, [fault])
         faults = [
             fault
             for name in self._definition.outputs
@@ -90,16 +96,20 @@ class Reference:
 class _InFloat64(Mapping[str, Any]):
     """Arguments whose floating tensors become float64 when they are read, and not before.
 
-    A bystander that the reference does not read then costs no memory.
+    A bystander that the reference does not read then costs no memory. Accumulators read as the
+    zeros that every launch finds in them.
     """
 
-    def __init__(self, arguments: Arguments) -> None:
+    def __init__(self, arguments: Arguments, zeroed: frozenset[str]) -> None:
         self._arguments = arguments
+        self._zeroed = zeroed
 
     def __getitem__(self, name: str) -> Any:
         value = self._arguments[name]
         if not isinstance(value, torch.Tensor):
             return value
+        if name in self._zeroed:
+            value = torch.zeros_like(value)
         return value.to(torch.float64) if value.is_floating_point() else value.clone()
 
     def __iter__(self) -> Iterator[str]:

@@ -18,43 +18,48 @@ _PIECE = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with a set's outputs, ``""`` if nothing; and how far off they are."""
+    """What is wrong with a set's outputs, ``""`` if nothing; and how far off they are.
+
+    Attributes:
+        spoils_inputs: memory was written that was not the kernel's to write, so what else it wrote
+            is not known.
+    """
 
     fault: str = ""
     numerics: Numerics | None = None
+    spoils_inputs: bool = False
 
 
-def verify(definition: KernelDefinition, arguments: ArgumentSet, *, dtypes: str = "") -> Verdict:
+def verify(definition: KernelDefinition, arguments: ArgumentSet) -> Verdict:
     """Judge the outputs of the last launch on a set: right, in bounds, and nothing else changed.
 
-    Args:
-        definition: with the tolerance for each dtype.
-        arguments: the set that was launched, its outputs poisoned before.
-        dtypes: the dtype whose tolerance counts instead of the outputs' own; for stand-ins.
+    The outputs were poisoned before that launch. The tolerance is that of the dtype which the
+    definition gave an output, even where another one stands in for it.
 
     Raises:
         ReferenceUnstable: the reference contradicts itself.
         DefinitionError: the reference can't be computed.
     """
     if overrun := arguments.overrun():
-        return Verdict(f"wrote outside of {_names(overrun)}")
+        return Verdict(f"wrote outside of {_names(overrun)}", spoils_inputs=True)
     if changed := arguments.changed():
         return Verdict(
-            f"input {_names(changed)} was changed; declare mutates={changed!r} if it should be"
+            f"input {_names(changed)} was changed; declare mutates={changed!r} if it should be",
+            spoils_inputs=True,
         )
-    verdict = _compare_all(definition, arguments, dtypes)
+    verdict = _compare_all(definition, arguments)
     if verdict.fault and arguments.reference.revise():
-        verdict = _compare_all(definition, arguments, dtypes)
+        verdict = _compare_all(definition, arguments)
     if not verdict.fault:
         arguments.reference.confirm()
     return verdict
 
 
-def _compare_all(definition: KernelDefinition, arguments: ArgumentSet, dtypes: str) -> Verdict:
+def _compare_all(definition: KernelDefinition, arguments: ArgumentSet) -> Verdict:
     worst = Verdict()
     for name, expected in arguments.reference.outputs().items():
         output = arguments.arguments[name]
-        dtype = dtypes or str(output.dtype).removeprefix("torch.")
+        dtype = arguments.stand_ins.get(name) or str(output.dtype).removeprefix("torch.")
         relative = definition.tolerance(dtype).relative
         verdict = compare(name, output, expected, relative)
         if verdict.fault and (missed := arguments.unwritten(name)):
@@ -112,7 +117,7 @@ def compare(name: str, output: torch.Tensor, expected: torch.Tensor, relative: f
 def _compare_exactly(name: str, output: torch.Tensor, expected: torch.Tensor) -> Verdict:
     """Compare integers and booleans; a boolean byte must be 0 or 1."""
     got = output.contiguous().view(torch.uint8) if output.dtype == torch.bool else output
-    wrong = int((got != expected.to(got.dtype)).sum())
+    wrong = int((got.to(torch.int64) != expected.to(torch.int64)).sum())
     difference = (got.to(torch.float64) - expected.to(torch.float64)).abs()
     absolute = float(difference.max()) if difference.numel() else 0.0
     numerics = Numerics(max_absolute_error=absolute, tolerance=0.0)
