@@ -122,12 +122,12 @@ def contexts(store: Store, query: Query) -> pd.DataFrame:
     ``launch_floor_ms``, ``runs`` (how many measured it), and the records ``model``,
     ``environment``, ``protocol``.
     """
-    counted = select(TrialRow.context_id, func.count(TrialRow.run_id.distinct()))
+    counted = select(TrialRow.context_id, func.count(TrialRow.run_id.distinct()).label("runs"))
     with store.reading() as connection:
         found = connection.execute(select_contexts(query)).mappings().all()
         ids = [row["context_id"] for row in found]
         chosen = counted.where(TrialRow.context_id.in_(ids)).group_by(TrialRow.context_id)
-        runs = dict(connection.execute(chosen).tuples().all())
+        runs = {row.context_id: row.runs for row in connection.execute(chosen)}
     columns: Columns = {name: [] for name in ("context_id", *CONTEXT_COLUMNS, *FACT_COLUMNS)}
     for row in found:
         values = _context_columns(row) | _facts(row) | {"runs": runs.get(row["context_id"], 0)}

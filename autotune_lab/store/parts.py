@@ -55,7 +55,7 @@ def put_context(
 ) -> None:
     """Insert or refresh a context: its space, its work and its ceilings are those seen last."""
     _put_parts(connection, context)
-    if hello is not None:
+    if hello is not None and hello.device.uuid:
         insert_absent(connection, DeviceModelRow, rows.model_values(hello.device.model))
         device = {
             "uuid": hello.device.uuid,

@@ -1,6 +1,7 @@
 """Stores to recordings and back."""
 
 import json
+from dataclasses import replace
 
 from autotune_lab import codec
 from autotune_lab.recording import RecordedContext, Recording
@@ -27,7 +28,10 @@ def dump(store: Store, query: Query) -> list[RecordedContext]:
                 launch_floor_ms=row["launch_floor_ms"],
                 copy_gbs=row["copy_gbs"],
                 matmul_tflops=json.loads(row["matmul_tflops"]),
-                trials=tuple(trials.load(connection, row["context_id"], _FINISHED)),
+                trials=tuple(
+                    replace(trial, id=None)
+                    for trial in trials.load(connection, row["context_id"], _FINISHED)
+                ),
                 picks=tuple(pick for pick in chosen if pick.context.id == row["context_id"]),
             )
             for row in found
@@ -52,12 +56,10 @@ def _pick_key(pick: Pick) -> tuple[str, str, str]:
     return pick.context.id, pick.config.id, pick.picked_at
 
 
-def _hello(entry: RecordedContext) -> Hello | None:
-    """Return what the recording's worker said of itself; None if no trial names its device."""
+def _hello(entry: RecordedContext) -> Hello:
+    """Return what the worker said that was recorded; its device's UUID is in the trials, if any."""
     context = entry.context
     uuid = next((trial.device_uuid for trial in entry.trials if trial.device_uuid), "")
-    if not uuid:
-        return None
     return Hello(
         device=Device(context.model, uuid, context.source),
         environment=context.environment,
