@@ -1,4 +1,4 @@
-"""A child that does to itself what a message says; run by ``python -m tests.a_child``."""
+"""A child that does to itself what a message says; run by ``python -m tests.processes.a_child``."""
 
 import ctypes
 import os

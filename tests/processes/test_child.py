@@ -14,7 +14,7 @@ import pytest
 from autotune_lab.errors import DefinitionError, NoDevice, UsageError
 from autotune_lab.processes import Child, Lost, wait
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def make(tmp_path, monkeypatch):
 
     def make(*arguments, **options):
         child = Child(
-            "tests.a_child",
+            "tests.processes.a_child",
             name="the child",
             log_path=tmp_path / f"{len(children)}.log",
             arguments=arguments,
@@ -239,7 +239,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from autotune_lab.processes import Child
-child = Child("tests.a_child", name="child", log_path=Path(sys.argv[1]) / "log")
+child = Child("tests.processes.a_child", name="child", log_path=Path(sys.argv[1]) / "log")
 child.call({"do": "echo", "text": ""}, 20)
 child.send({"do": sys.argv[2], "path": sys.argv[1] + "/grandchild"}, 600)
 time.sleep(0.5)
