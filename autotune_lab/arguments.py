@@ -1,4 +1,4 @@
-"""Finds the meta-parameters that nothing takes, by what a launch function reaches; nothing is run."""
+"""Finds meta-parameters that nothing takes, by what a launch function reaches; runs nothing."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _ELSEWHERE = frozenset({"numpy", "torch", "triton"})
 
 
 def unused(names: Iterable[str], launch: Any) -> list[str]:
-    """Return the parameters that neither a kernel, nor Triton, nor the launch code can take, sorted.
+    """Return the parameters that neither kernel, nor Triton, nor launch code can take, sorted.
 
     Follows what the launch code reaches by name. Returns none if no kernel is found that way, since
     the kernel may then be hidden from this search.
@@ -39,7 +39,7 @@ def unused(names: Iterable[str], launch: Any) -> list[str]:
             pending += value.values() if isinstance(value, dict) else value
         elif isinstance(value, MethodType):
             pending += [value.__func__]
-        elif isinstance(value, FunctionType) and value.__module__.split(".")[0] not in _ELSEWHERE:
+        elif isinstance(value, FunctionType) and _is_readable(value.__module__):
             taken |= _texts(value.__code__)
             pending += _reached(value)
     return sorted(set(names) - taken) if finds_kernel else []
@@ -54,10 +54,15 @@ def _reached(function: FunctionType) -> list[Any]:
     modules = [
         value
         for value in (*held, *read)
-        if isinstance(value, ModuleType) and value.__name__.split(".")[0] not in _ELSEWHERE
+        if isinstance(value, ModuleType) and _is_readable(value.__name__)
     ]
     inside = [vars(module)[name] for module in modules for name in names & set(vars(module))]
     return [*held, *read, *inside, *(function.__defaults__ or ())]
+
+
+def _is_readable(module: str | None) -> bool:
+    """Tell a user's module from the large ones, which hold no kernel of theirs."""
+    return (module or "").partition(".")[0] not in _ELSEWHERE
 
 
 def _is_filled(cell: CellType) -> bool:

@@ -23,9 +23,7 @@ from autotune_lab.records import KernelIdentity
 
 Token = Any  # JSON-able: nested lists of texts and numbers
 
-_LIBRARIES = frozenset(
-    {"", "autotune_lab", "numpy", "torch", "triton", *sys.stdlib_module_names}
-) - {"__main__"}
+_LIBRARIES = {"autotune_lab", "numpy", "torch", "triton", *sys.stdlib_module_names} - {"__main__"}
 
 
 def identify(definition: KernelDefinition, reference: str) -> KernelIdentity:
