@@ -6,6 +6,13 @@ from itertools import count
 import numpy as np
 import pandas as pd
 
+from autotune_lab.analysis.matrix import (
+    DOES_NOT_RUN,
+    MEASURED,
+    NOT_MEASURED,
+    Column,
+    TimeMatrix,
+)
 from autotune_lab.definitions import Problem
 from autotune_lab.records import (
     Context,
@@ -181,3 +188,28 @@ MEASUREMENT_COLUMNS = (
     "trial_id", "context_id", "config_id", "phase", "round", "median_ms", "low_ms", "high_ms",
     "samples", "flags", "is_eligible", "sm_clock_mhz", "power_w", "temperature_c", "taken_at",
 )  # fmt: skip
+
+
+def matrix_of(efficiency, devices=None, problems=None):
+    """Return a matrix with these efficiencies: NaN was not measured, 0 does not run."""
+    efficiency = np.asarray(efficiency, dtype=float)
+    contexts = efficiency.shape[1]
+    devices = devices or [f"d{i}" for i in range(contexts)]
+    problems = problems or ["M=1"] * contexts
+    states = np.where(np.isnan(efficiency), NOT_MEASURED, MEASURED)
+    states[efficiency == 0] = DOES_NOT_RUN
+    with np.errstate(divide="ignore"):
+        times_ms = np.where(states == MEASURED, 1 / efficiency, np.nan)
+    return TimeMatrix(
+        columns=tuple(
+            Column(f"{d}/{p}", "matmul", "c0de", "p", p, d, f"id-{d}", "e", "3.6", "575", "gpu", "")
+            for d, p in zip(devices, problems, strict=True)
+        ),
+        configs=tuple(Config(c=row) for row in range(len(efficiency))),
+        states=states.astype(np.int8),
+        times_ms=times_ms,
+        is_fresh=np.zeros(efficiency.shape, dtype=bool),
+        efficiency=efficiency,
+        winners=np.array([np.nan_to_num(column).argmax() for column in efficiency.T], dtype=int),
+        reasons={},
+    )
