@@ -45,6 +45,9 @@ FACT_COLUMNS = (
 Columns = dict[str, list[Any]]
 
 _PART = 20_000
+_REPEATED = frozenset(
+    {"study", "context_id", "config_id", "state", "reason", "device_uuid", "phase"}
+)
 _DTYPES = {
     **dict.fromkeys(
         ("trial_id", "number", "attempt", "samples", "sm_count", "round", "runs"), "int64"
@@ -206,10 +209,14 @@ def _stream(
     """Read in parts, so that a million rows never exist as Python objects all at once."""
     result = connection.execution_options(yield_per=_PART).execute(chosen)
     keys = tuple(result.keys())
-    parts = [
-        _frame(finish(dict(zip(keys, map(list, zip(*part, strict=True)), strict=True))), names)
-        for part in result.partitions()
-    ]
+    seen: dict[str, str] = {}
+    parts = []
+    for part in result.partitions():
+        columns = dict(zip(keys, map(list, zip(*part, strict=True)), strict=True))
+        for name in _REPEATED & columns.keys():
+            # The driver makes a new text for every cell: half a gigabyte in a million rows.
+            columns[name] = [seen.setdefault(text, text) for text in columns[name]]
+        parts.append(_frame(finish(columns), names))
     if not parts:
         return _frame({name: [] for name in names}, names)
     return pd.concat(parts, ignore_index=True)
