@@ -2,9 +2,9 @@
 
 
 def describable(*tensors):
-    """Return whether every tensor has elements, contiguous rows, and 16-byte aligned starts of them.
+    """Return whether each tensor has elements, and contiguous rows that start 16-byte aligned.
 
-    A launch falls back to pointers where this is false, so that a sliced or shifted view of a tensor
+    A launch falls back to pointers where it is false, so that a sliced or shifted view of a tensor
     is slower and not an error.
     """
     return all(

@@ -271,7 +271,7 @@ flash_attention = KernelDefinition(
         "TMA": False,
         "WARP_SPECIALIZE": False,
         "num_warps": 8,
-        "num_stages": 3,
+        "num_stages": 2,
     },
     replaces=torch_attention,
 )
