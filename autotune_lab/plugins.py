@@ -7,7 +7,7 @@ imported only when one is asked for; third-party ones are entry points of ``auto
 import ast
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -88,8 +88,6 @@ def find(group: str) -> dict[str, Plugin]:
     Raises:
         UsageError: there is no such group.
     """
-    if group not in GROUPS:
-        raise UsageError(f"no plug-in group {group!r}{did_you_mean(group, GROUPS)}")
     found: dict[str, list[Plugin]] = {}
     for plugin in (*_own(group), *_foreign(group)):
         found.setdefault(plugin.name, []).append(plugin)
@@ -102,29 +100,30 @@ def load(group: str, name: str) -> ModuleType:
     Raises:
         UsageError: there is none of that name, or it is broken.
     """
-    known = find(group)
-    if name not in known:
-        hint = did_you_mean(name, known)
+    found = [*_own(group, only=name), *(p for p in _foreign(group) if p.name == name)]
+    if not found:
+        hint = did_you_mean(name, find(group))
         raise UsageError(f"no {GROUPS[group].singular} named {name!r}{hint}")
-    return known[name].load()
+    return _merged(found).load()
 
 
 def _merged(plugins: list[Plugin]) -> Plugin:
     first, *others = plugins
-    return Plugin(
-        first.group, first.name, first.origin, first.target, tuple(p.origin for p in others)
-    )
+    return replace(first, clashes_with=tuple(other.origin for other in others))
 
 
-def _own(group: str) -> list[Plugin]:
+def _own(group: str, *, only: str = "") -> list[Plugin]:
+    """List the lab's own plug-ins of a group, or the one of a name."""
+    if group not in GROUPS:
+        raise UsageError(f"no plug-in group {group!r}{did_you_mean(group, GROUPS)}")
     kind = GROUPS[group]
     folder = Path(__file__).parent.joinpath(*kind.package.split("."))
     files = {path.stem: path for path in folder.glob("[!_]*.py")}
     packages = {path.parent.name: path for path in folder.glob("[!_]*/__init__.py")}
     return [
-        Plugin(group, name, f"{PACKAGE}", f"{PACKAGE}.{kind.package}.{name}")
+        Plugin(group, name, PACKAGE, f"{PACKAGE}.{kind.package}.{name}")
         for name, path in sorted({**files, **packages}.items())
-        if _defines(path, kind.hook)
+        if only in ("", name) and _defines(path, kind.hook)
     ]
 
 

@@ -92,6 +92,12 @@ def test_two_of_one_name_are_an_error_that_names_both(install):
     assert callable(plugins.load("samplers", "exhaustive").create)
 
 
+def test_a_plugin_may_be_a_package_and_a_helper_is_none():
+    assert plugins.find("devices")["cuda"].target == "autotune_lab.devices.cuda"
+    with pytest.raises(UsageError, match="no device named 'opening'"):
+        plugins.load("devices", "opening")
+
+
 def test_unknown_names_and_groups_get_a_hint():
     with pytest.raises(UsageError, match=r"no sampler named 'rendom'; did you mean random\?"):
         plugins.load("samplers", "rendom")
