@@ -16,7 +16,7 @@ PROBLEM = Problem(n=64, dtype="float32")
 
 
 def doubling(launch: Callable[..., Any], **changes: Any) -> KernelDefinition:
-    """Return a kernel that should write y = 2 x, with a launch ``(args, config, count) -> time``."""
+    """Return a kernel that should write y = 2 x; ``launch(args, config, count)`` gives its time."""
     counts: dict[str, int] = {}
 
     def counted(args, config):

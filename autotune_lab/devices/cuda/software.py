@@ -20,7 +20,7 @@ _STEERING = frozenset(
 _STEERING_PREFIXES = ("TRITON_", "AMDGCN_", "LLVM_")
 # Where things lie, what is printed and how often it is compiled changes no kernel.
 _HARMLESS = re.compile(
-    r"_(DIR|HOME|PATH|PRINT|DUMP|DEBUG|DEBUGGING|LOG|CACHE|REDIS|PROTON|INTERPRET|TIMING)(_|$)"
+    r"_(DIR|HOME|PATH|PRINT|DUMP|DEBUGGING|LOG|CACHE|REDIS|PROTON|INTERPRET|TIMING)(_|$)"
     r"|TRITON_(ALWAYS_COMPILE|STORE_BINARY_ONLY|DISABLE_LINE_INFO)$"
 )
 _AMD_DRIVER = Path("/sys/module/amdgpu/version")
