@@ -74,6 +74,13 @@ class TimingDevice(Device, Protocol):
     def substitutes(self) -> Mapping[str, str]:
         """Dtypes that it can't compute in, with the one that stands in for each; mostly empty."""
 
+    def run(self, launch: Callable[[], Any]) -> None:
+        """Launch once, untimed, and wait for its end; the first launch of a config compiles it.
+
+        Raises:
+            UntimableError: it leaves work on another stream than the one that is timed.
+        """
+
     def time(
         self,
         launch: Callable[[], Any],

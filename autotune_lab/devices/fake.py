@@ -79,6 +79,10 @@ class FakeDevice:
         """Return an environment that never changes."""
         return Environment(driver="fake")
 
+    def run(self, launch: Callable[[], Any]) -> None:
+        """Launch once; what it returns does not matter."""
+        launch()
+
     def time(
         self,
         launch: Callable[[], Any],

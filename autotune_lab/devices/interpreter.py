@@ -60,6 +60,10 @@ class InterpreterDevice:
             runtime=f"numpy {_version('numpy')}", torch=torch.__version__, triton=triton.__version__
         )
 
+    def run(self, launch: Callable[[], Any]) -> None:
+        """Launch once; it has ended when it returns."""
+        launch()
+
     def time(
         self,
         launch: Callable[[], Any],

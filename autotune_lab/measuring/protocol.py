@@ -141,8 +141,7 @@ class _Bench:
                 arguments.remember()
                 arguments.reference.outputs()
         first.poison()
-        self._launch()
-        self.device.synchronize()
+        self.device.run(self._launch)
         if not self.job.verify:
             return Verdict()
         self._first_bits = first.fingerprint()
@@ -223,7 +222,7 @@ class _Bench:
         if 0 not in self._launched:
             self._current = 0
             self.sets[0].poison()
-            self._launch()
+            self.device.run(self._launch)
         self.device.synchronize()
         return verify(self.definition, self.sets[0])
 

@@ -75,7 +75,7 @@ class Reference:
 
     def _compute(self) -> dict[str, torch.Tensor]:
         try:
-            given = self._definition.reference(self._given())  # type: ignore[arg-type]
+            given: Any = self._definition.reference(self._given())  # type: ignore[arg-type]
         except Exception as error:
             first = (str(error).splitlines() or [""])[0]
             fault = f"reference raised {type(error).__name__}: {first}"

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from autotune_lab.devices.base import Capabilities, UntimableError
-from autotune_lab.devices.cuda.events import EventTimer
+from autotune_lab.devices.cuda.events import EventTimer, run_alone
 from autotune_lab.devices.cuda.graphs import GraphTimer
 from autotune_lab.devices.cuda.nvml import Card
 from autotune_lab.devices.cuda.partition import enter_part
@@ -99,6 +99,14 @@ class CudaDevice:
         """Return driver, runtime, torch, Triton, its compiler's build, and what steers it."""
         return read_environment(self._card.driver())
 
+    def run(self, launch: Callable[[], Any]) -> None:
+        """Launch once and wait for its end.
+
+        Raises:
+            UntimableError: it leaves work on another stream than the one that is timed.
+        """
+        run_alone(launch)
+
     def time(
         self,
         launch: Callable[[], Any],
@@ -111,8 +119,7 @@ class CudaDevice:
         """Return each launch's time in ms, by two events around it or by an unrolled graph.
 
         Raises:
-            UntimableError: work goes on after the end event, the events run backwards, or the
-                launch can't be captured.
+            UntimableError: the events run backwards, or the launch can't be captured.
         """
         if timer == "graph":
             if self._part:

@@ -7,13 +7,13 @@ import triton
 import triton.language as tl
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def empty_kernel(unused_ptr):  # noqa: ANN001, ANN201
+@triton.jit
+def empty_kernel(unused_ptr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Do nothing: its time is the least that a launch can take."""
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def which_sm_kernel(out_ptr):  # noqa: ANN001, ANN201
+@triton.jit
+def which_sm_kernel(out_ptr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Write the number of the SM that each program runs on (PTX ISA, special register %smid)."""
     number = tl.inline_asm_elementwise(
         "mov.u32 $0, %smid;", "=r", [], dtype=tl.int32, is_pure=False, pack=1
