@@ -1,6 +1,6 @@
-"""The contract of a sampler plug-in: a file ``samplers/<name>.py`` with ``create(seed) -> Sampler``.
+"""The contract of a sampler plug-in: ``samplers/<name>.py`` with ``create(seed) -> Sampler``.
 
-``Ledger`` is what every sampler needs beside it: which rows of the space were tried, and how it went.
+``Ledger`` is what every sampler needs beside it: which rows were tried, and how it went.
 """
 
 import itertools

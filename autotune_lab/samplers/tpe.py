@@ -1,8 +1,8 @@
 """Optuna's multivariate TPE over the rows of a finite space.
 
-Optuna knows neither constraints nor that a config is measured only once: what it asks for is moved to
-the nearest row that is valid and untried. The study it looks at is in memory and bounded, so that the
-cost of a suggestion does not grow with the history.
+Optuna knows neither constraints nor that a config is measured only once: what it asks for is moved
+to the nearest row that is valid and untried. The study it looks at is in memory and bounded, so
+that the cost of a suggestion does not grow with the history.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ class TPESampler:
         return row
 
     def _refreshed(self, ledger: Ledger) -> optuna.Study:
-        """Return a study of the best and of some other observations, renewed as the history grows."""
+        """Return a study of the best and some other observations, renewed as more come."""
         seen = len(ledger.rows)
         if self._study is not None and seen < self._told * 1.05 + 1:
             return self._study
@@ -129,7 +129,7 @@ class TPESampler:
 
 @contextlib.contextmanager
 def _quiet_optuna() -> Iterator[None]:
-    """Keep Optuna from logging each renewed study and from warning that ``multivariate`` is young."""
+    """Keep Optuna from logging each renewed study, and from its warning about ``multivariate``."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -1,0 +1,174 @@
+"""The search: a spread-out start, then whatever the surrogate expects to improve most."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from threadpoolctl import ThreadpoolController
+
+from autotune_lab.samplers.base import EXHAUSTED, Ledger, Observation
+from autotune_lab.samplers.lab.encoding import Encoding, Rows
+from autotune_lab.samplers.lab.gaussian import Floats
+from autotune_lab.samplers.lab.neighbourhood import Neighbourhood
+from autotune_lab.samplers.lab.surrogate import Surrogate
+from autotune_lab.spaces.config import Config
+from autotune_lab.spaces.space import BoundSpace
+
+DESIGN = 12  # spread-out configs before the surrogate is asked
+FEWEST_SUCCESSES = 4  # configs that must have run before the surrogate is asked
+SPREAD_AMONG = 400  # random rows from which the one farthest from all others is taken
+CANDIDATES = 3000  # random rows that the surrogate looks at, beside those near the best
+ELITES = 8  # best configs whose surroundings are always looked at
+PATIENCE = 3  # predictions in a row without hope before the sampler stops by itself
+
+Mask = NDArray[np.bool_]
+
+
+class LabSampler:
+    """Bayesian optimisation over the rows of a finite space in which configs can fail."""
+
+    def __init__(self, seed: int, noise_floor: float | None = None) -> None:
+        self.stopped_because = ""
+        self._noise_floor = noise_floor
+        self._rng = np.random.default_rng(seed)
+        self._search: Search | None = None
+        # Matrices of 256 rows are no work for threads: on busy cores they take 20 times as long.
+        self._threads = ThreadpoolController()
+        self._queue: list[int] = []
+        self._hopeless = 0
+
+    def propose(
+        self,
+        space: BoundSpace,
+        history: Sequence[Observation],
+        pending: Sequence[Config],
+        count: int,
+    ) -> list[Config]:
+        """Return up to ``count`` untried configs; none when the search is over."""
+        search = self._search = self._search or Search(space, self._rng)
+        search.ledger.read(history)
+        free = search.ledger.untried(pending)
+        rows = [row for row in self._queue if free[row]][:count]
+        free[rows] = False
+        if len(rows) < count and not self._is_hopeless(search):
+            waiting = [space.index(config) for config in pending] + rows
+            wanted = max(count - len(rows), _batch(len(history)))
+            with self._threads.limit(limits=1, user_api="blas"):
+                rows += search.next_rows(free, np.array(waiting, dtype=np.intp), wanted)
+        self._queue = rows[count:]
+        if not rows and not pending:
+            self.stopped_because = self.stopped_because or EXHAUSTED
+        return [space.config(row) for row in rows[:count]]
+
+    def _is_hopeless(self, search: "Search") -> bool:
+        """Stop once several predictions in a row expect less than the noise floor of any row."""
+        gain = search.expected_gain
+        if self._noise_floor is None or gain is None:
+            return False
+        self._hopeless = self._hopeless + 1 if gain < self._noise_floor else 0
+        if self._hopeless < PATIENCE:
+            return False
+        self.stopped_because = (
+            f"no untried config is expected to gain {self._noise_floor:.2%}, the noise floor; "
+            f"the most promising one is expected to gain {gain:.2%}"
+        )
+        return True
+
+
+class Search:
+    """One space, what was tried of it, and the models that say where to look next.
+
+    Attributes:
+        ledger: the history over the rows of the space.
+        expected_gain: relative gain expected of the best row of the latest prediction, if any.
+    """
+
+    def __init__(self, space: BoundSpace, rng: np.random.Generator) -> None:
+        self.ledger = Ledger(space)
+        self.expected_gain: float | None = None
+        self._rng = rng
+        self._size = space.size
+        self._encoding = Encoding(space)
+        self._neighbourhood = Neighbourhood(space)
+        self._surrogate = Surrogate(self._encoding)
+
+    def next_rows(self, free: Mask, waiting: Rows, count: int) -> list[int]:
+        """Return up to ``count`` free rows, while the ``waiting`` ones are being measured."""
+        successes = np.isfinite(self.ledger.times_ms).sum()
+        started = len(self.ledger.rows) + len(waiting)
+        if successes >= FEWEST_SUCCESSES and started >= DESIGN:
+            return self._promising(free, waiting, count)
+        tried = np.r_[np.array(self.ledger.rows, dtype=np.intp), waiting]
+        return self._spread_out(free, tried, min(count, max(1, DESIGN - started)))
+
+    def _spread_out(self, free: Mask, tried: Rows, count: int) -> list[int]:
+        """Return rows each of which is far from all those before it."""
+        chosen: list[int] = []
+        for _ in range(count):
+            candidates = self._sample(free, SPREAD_AMONG)
+            if not len(candidates):
+                break
+            row = int(candidates[0])
+            if len(tried):
+                points = self._encoding.points(candidates)
+                others = self._encoding.points(tried)
+                gaps = np.abs(points[:, None] - others[None]).sum(axis=2).min(axis=1)
+                row = int(candidates[gaps.argmax()])
+            chosen.append(row)
+            free[row] = False
+            tried = np.append(tried, row)
+        return chosen
+
+    def _promising(self, free: Mask, waiting: Rows, count: int) -> list[int]:
+        """Return the rows of the largest expected improvement, each given those before it."""
+        candidates = self._candidates(free)
+        if not len(candidates):
+            return []
+        rows = np.r_[candidates, waiting]
+        prediction = self._surrogate.predict(self.ledger, rows, self._rng)
+        for position in range(len(candidates), len(rows)):
+            prediction.assume(position)
+        best = float(np.log(np.nanmin(self.ledger.times_ms)))
+        chosen: list[int] = []
+        for _ in range(min(count, len(candidates))):
+            gains = expected_improvement(prediction.mean, prediction.deviation, best)
+            gains[len(candidates) :] = -np.inf
+            gains[chosen] = -np.inf
+            if not chosen:
+                self.expected_gain = float(gains.max())
+            chosen.append(int(gains.argmax()))
+            prediction.assume(chosen[-1])
+        return [int(row) for row in candidates[chosen]]
+
+    def _candidates(self, free: Mask) -> Rows:
+        """Return free rows to look at: all, or random ones and those near the best."""
+        if self._size <= CANDIDATES:
+            return np.flatnonzero(free)
+        order = np.argsort(self.ledger.times_ms)[:ELITES]  # NaN, a failure, comes last
+        elite = np.array(self.ledger.rows)[order]
+        near = [self._neighbourhood.around(row) for row in elite]
+        near.append(self._neighbourhood.mutants(elite, self._rng, CANDIDATES // 6))
+        rows: Rows = np.unique(np.concatenate([*near, self._sample(free, CANDIDATES)]))
+        return rows[free[rows]]
+
+    def _sample(self, free: Mask, count: int) -> Rows:
+        """Return up to ``count`` distinct free rows at random."""
+        if self._size > 4 * count:
+            rows = np.unique(self._rng.integers(self._size, size=count))
+            if len(found := rows[free[rows]]) > count // 2:
+                return self._rng.permutation(found)
+        return self._rng.permutation(np.flatnonzero(free))[:count]
+
+
+def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    """Return by how much each point is expected to fall below ``best``, none counting as 0."""
+    z = (best - mean) / deviation
+    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+    gains: Floats = deviation * (z * ndtr(z) + density)
+    return gains
+
+
+def _batch(tried: int) -> int:
+    """Return how many rows one prediction should serve: the longer the history, the more."""
+    return 1 if tried < 40 else 2 if tried < 200 else 4
