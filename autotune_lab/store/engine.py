@@ -61,7 +61,8 @@ def connect_untouched(location: Location, *, immutable: bool = False) -> Engine:
 @contextmanager
 def reading(engine: Engine, location: Location) -> Iterator[Connection]:
     """Open a transaction that sees one state of the store and never blocks a writer."""
-    with named_errors(location), engine.connect() as connection:
+    options = {} if location.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+    with named_errors(location), engine.connect().execution_options(**options) as connection:
         yield connection
 
 

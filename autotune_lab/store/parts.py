@@ -90,7 +90,10 @@ def _put_parts(connection: Connection, context: Context) -> None:
         # The file may have moved; where it is now is no part of what it is.
         connection.execute(
             update(KernelRow)
-            .where(KernelRow.id == context.kernel.id)
+            .where(
+                KernelRow.id == context.kernel.id,
+                KernelRow.reference != context.kernel.reference,
+            )
             .values(reference=context.kernel.reference)
         )
     insert_absent(connection, ProblemRow, rows.problem_values(context.problem))

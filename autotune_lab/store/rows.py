@@ -50,6 +50,11 @@ def number(value: Any) -> float | None:
     return float(value)
 
 
+def clean(text: str) -> str:
+    """Return a text that every engine stores: what a dying process printed may hold anything."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
 def join(words: Iterable[str]) -> str:
     """Write flags or reasons as one text, in their order."""
     return ",".join(words)
@@ -102,7 +107,7 @@ def protocol_values(protocol: Protocol) -> Values:
 def problem_values(problem: Problem) -> Values:
     """Return the row of a problem; its fields keep their order."""
     record = codec.to_json(problem, sort_keys=False)
-    return {"id": problem.id, "label": str(problem), "record": record}
+    return {"id": problem.id, "label": clean(str(problem)), "record": record}
 
 
 def context_of(row: Row) -> Context:
@@ -134,9 +139,9 @@ def outcome_values(outcome: Outcome) -> Values:
     timed = outcome.measurement if outcome.state is TrialState.OK else None
     return {
         "state": outcome.state.value,
-        "reason": outcome.reason,
-        "detail": outcome.detail,
-        "raw_time": outcome.raw_time,
+        "reason": clean(outcome.reason),
+        "detail": clean(outcome.detail),
+        "raw_time": None if outcome.raw_time is None else clean(outcome.raw_time),
         "launches": int(outcome.launches),
         "elapsed_ms": number(outcome.elapsed_ms),
         **_time_values(timed),
@@ -159,9 +164,9 @@ def trial_values(trial: Trial) -> Values:
         "number": int(trial.number),
         "attempt": int(trial.attempt),
         "state": trial.state.value,
-        "reason": trial.reason,
-        "detail": trial.detail,
-        "raw_time": trial.raw_time,
+        "reason": clean(trial.reason),
+        "detail": clean(trial.detail),
+        "raw_time": None if trial.raw_time is None else clean(trial.raw_time),
         "launches": int(trial.launches),
         "started_at": trial.started_at,
         "finished_at": trial.finished_at,

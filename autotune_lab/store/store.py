@@ -48,15 +48,15 @@ class Store:
         self._location = location
 
     @classmethod
-    def open(cls, url: str, *, create: bool = True, migrate: bool = True) -> Self:
+    def open(cls, url: str, *, create: bool = True, migrate: bool | None = None) -> Self:
         """Open a store by SQLAlchemy URL or by the path of an SQLite file.
 
         Args:
             url: ``"sqlite:///lab.db"``, ``"lab.db"``, ``"postgresql+psycopg://user@host/lab"``.
             create: make it where there is none, and insist that it takes writes. Without it, an
                 absent store is an error and a read-only one can be read.
-            migrate: bring an older SQLite file up to date, after a copy of it is made beside it.
-                A server's store is only migrated by ``autotune-lab store upgrade``.
+            migrate: bring an older store up to date. By default an SQLite file is, after a copy
+                of it is made beside it, and a server's store, which has no copy, is not.
 
         Raises:
             StoreDamaged: not a readable store; it was left untouched.
@@ -65,7 +65,8 @@ class Store:
             StoreError: absent, read-only, or not to be opened.
         """
         location = locate(url)
-        return cls(open_engine(location, create=create, migrate=migrate), location)
+        may_migrate = location.is_sqlite if migrate is None else migrate
+        return cls(open_engine(location, create=create, migrate=may_migrate), location)
 
     def close(self) -> None:
         """Let go of the store; the last one to close an SQLite file folds its log into it."""

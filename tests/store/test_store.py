@@ -167,6 +167,15 @@ def test_a_failure_carries_its_reason_and_no_number(store, path, state):
     assert query(path, f"SELECT {numbers} FROM trials") == [("null", "null", "null", 0, 0)]
 
 
+@pytest.mark.parametrize("text", ["a\x00b", "a\udce9b", "\x1b[31mred\r\n", "図" * 10_000])
+def test_whatever_a_dying_process_printed_is_kept_as_far_as_text_can(store, text):
+    run_id, context_id = opened(store)
+    measure(store, run_id, context_id, 0, replace(failed(TrialState.CRASHED), detail=text))
+    (found,) = store.trials(context_id)
+    assert len(found.detail) == len(text)
+    assert "\x00" not in found.detail
+
+
 BAD_TIMES = [math.nan, math.inf, -math.inf, 0.0, -1.0, None, 1e-12, "3.0", 1e300, True]
 
 
