@@ -29,7 +29,8 @@ def unused(names: Iterable[str], launch: Any) -> list[str]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if (arguments := getattr(value, "arg_names", None)) is not None:
+        arguments = getattr(value, "arg_names", None)
+        if isinstance(arguments, list | tuple):
             finds_kernel = True
             taken.update(arguments)
         elif isinstance(value, functools.partial):

@@ -23,6 +23,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from autotune_lab.absence import triton_or_stand_in
 from autotune_lab.definitions import KernelDefinition
 from autotune_lab.errors import (
     AutotuneLabError,
@@ -156,7 +157,8 @@ def _import_file(path: Path) -> types.ModuleType:
     package = _package_of(str(path.parent))
     importlib.invalidate_caches()  # the file may be younger than the last look into its folder
     try:
-        return importlib.import_module(f"{package}.{path.stem}")
+        with triton_or_stand_in():
+            return importlib.import_module(f"{package}.{path.stem}")
     except (Exception, SystemExit) as error:
         what = str(error) if isinstance(error, AutotuneLabError) else _described(error)
         raise DefinitionError(_line_of(error, path), [what]) from error
@@ -194,7 +196,8 @@ def _from_file(path: Path, attribute: str) -> KernelDefinition:
 
 def _from_entry_point(point: EntryPoint, attribute: str) -> KernelDefinition:
     try:
-        found = point.load()
+        with triton_or_stand_in():
+            found = point.load()
     except Exception as error:
         raise DefinitionError(point.value, [_described(error)]) from error
     if isinstance(found, KernelDefinition):

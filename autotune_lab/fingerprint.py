@@ -98,11 +98,13 @@ class _Reader:
         if isinstance(value, set | frozenset):
             return ["set", sorted((self._token(item) for item in value), key=json.dumps)]
         if isinstance(value, enum.Enum):
-            return ["enum", kind.__qualname__, value.name]
+            return ["enum", kind.__qualname__, value.name, self._token(value.value)]
         if kind.__name__ == "constexpr" and _is_triton(kind):
             return self._token(value.value)
         if kind.__name__ == "dtype":
             return ["dtype", str(value)]
+        if _is_triton(kind):
+            return _named(value)
         if self._numbered(value):
             return ["object", kind.__qualname__]
         fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
@@ -163,7 +165,8 @@ class _Reader:
 def _reads(node: ast.AST, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the dotted names that a node reads from its scope, sorted, with their values.
 
-    Dots are followed through modules only: ``shared.LIMIT`` is a number, ``table.size`` the table.
+    Dots are followed through modules only, and not into libraries: ``shared.LIMIT`` is a number,
+    ``table.size`` the table, ``tl.load`` a name of ``triton.language``.
     """
     found: dict[str, Any] = {}
     local = syntax.own_names(node)
@@ -172,11 +175,16 @@ def _reads(node: ast.AST, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
             continue
         value = scope[name]
         for attribute in attributes:
-            if not isinstance(value, types.ModuleType) or not hasattr(value, attribute):
+            if not _is_open(value) or not hasattr(value, attribute):
                 break
             value, name = getattr(value, attribute), f"{name}.{attribute}"
         found[name] = value
     yield from sorted(found.items())
+
+
+def _is_open(value: Any) -> bool:
+    is_module = isinstance(value, types.ModuleType)
+    return is_module and value.__name__.partition(".")[0] not in _LIBRARIES
 
 
 def _closure(function: types.FunctionType) -> dict[str, Any]:
