@@ -27,6 +27,7 @@ class Group:
 GROUPS: Mapping[str, Group] = {
     "devices": Group("devices", "open", "device"),
     "exporting": Group("exporting", "write", "export format"),
+    "importing": Group("importing", "parse", "import format"),
     "samplers": Group("samplers", "create", "sampler"),
     "sections": Group("reporting.sections", "build", "report section"),
 }

@@ -1,0 +1,1 @@
+"""Readers of result files that other tuners wrote: one file per format."""
