@@ -17,7 +17,7 @@ from autotune_lab.spaces.config import Config
 from tests.execution import kernels
 
 FILE = Path(kernels.__file__)
-PROTOCOL = Protocol(warmup_ms=0.0, min_samples=20, max_samples=20)
+PROTOCOL = Protocol(warmup_ms=0.0, min_samples=20, max_samples=20, budget_ms=60_000.0)
 
 
 def job(mode, name="harm"):
