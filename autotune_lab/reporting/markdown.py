@@ -44,6 +44,8 @@ def _lines(report: Report) -> Iterator[str]:
 def _chapter(chapter: Chapter) -> Iterator[str]:
     yield f"## {escape(chapter.kernel)}"
     yield ""
+    yield escape(chapter.intro)
+    yield ""
     verdicts = [v for entry in chapter.entries for v in entry.section.verdicts]
     if verdicts:
         yield from _rows(("Question", "Answer"), [(v.question, v.answer) for v in verdicts])

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autotune_lab.exporting.base import safe_stem
+from autotune_lab.reporting import wording
 from autotune_lab.reporting.data import ReportData
 from autotune_lab.reporting.sections.base import Figure, Section, Table
 
@@ -29,6 +30,17 @@ class Chapter:
     kernel: str
     data: ReportData
     entries: tuple[Entry, ...]
+
+    @property
+    def intro(self) -> str:
+        """Say what was tuned on what, in one sentence."""
+        contexts = self.data.contexts
+        devices = sorted(contexts["device_model"].unique())
+        fields = wording.shared_fields(list(contexts["problem_fields"]))
+        problems = wording.count(contexts["problem"].nunique(), "problem")
+        same = f", all with {wording.config(fields)}" if fields and len(contexts) > 1 else ""
+        trials = wording.count(len(self.data.trials), "trial")
+        return f"{problems}{same}, on {wording.listing(devices, most=8)}: {trials}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -59,11 +60,11 @@ def span(low_ms: float | None, high_ms: float | None) -> str:
 
 
 def percent(share: float | None, *, signed: bool = False) -> str:
-    """Write a share of one as a percentage: whole above ten, else one decimal."""
+    """Write a share of one as a percentage: whole above ten, else one decimal if it has one."""
     if share is None or is_missing(share):
         return MISSING
     scaled = 100 * share
-    decimals = 0 if abs(scaled) >= 10 or scaled == 0 else 1
+    decimals = 0 if abs(scaled) >= 10 or abs(scaled - round(scaled)) < 1e-9 else 1
     return f"{scaled:{'+' if signed else ''}.{decimals}f}%"
 
 
@@ -87,6 +88,12 @@ def listing(words: Iterable[str], *, most: int = 6) -> str:
     if len(found) < 2:
         return "".join(found)
     return f"{', '.join(found[:-1])} and {found[-1]}"
+
+
+def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a key that sorts ``gpu-2`` before ``gpu-10``."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", text)
+    return tuple((0, int(p), "") if p.isascii() and p.isdigit() else (1, 0, p) for p in parts)
 
 
 def sizes(number: float | None) -> str:

@@ -56,5 +56,6 @@ def render(draw: Draw, frame: pd.DataFrame, title: str) -> tuple[bytes, bytes]:
         figure = draw(frame, title)
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        figure.set_layout_engine("none")  # laid out once; the second picture keeps the places
         figure.savefig(png, format="png", dpi=PNG_DPI, metadata={"Software": None})
     return svg.getvalue(), png.getvalue()

@@ -36,7 +36,7 @@ def convergence(frame: pd.DataFrame, title: str) -> Figure:
         axis.set_xlabel("trials so far")
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
-    axes[0].set_ylabel("best so far, relative to the best")
+    axes[0].set_ylabel("relative to the best")
     if len(lines) > 1:
         handles = [axes[0].plot([], [], color=palette.series(i))[0] for i in range(len(lines))]
         figure.legend(

@@ -82,4 +82,4 @@ def _look(status: str, efficiency: float) -> tuple[Any, str, str]:
     if status != MEASURED or not np.isfinite(efficiency):
         return palette.MISSING, palette.MUTED, "////"
     place = float(np.clip((efficiency - FLOOR) / (1 - FLOOR), 0, 1))
-    return palette.EFFICIENCY(place), palette.PAPER if place < 0.42 else palette.INK, ""
+    return palette.EFFICIENCY(place), palette.PAPER if place < 0.25 else palette.INK, ""
