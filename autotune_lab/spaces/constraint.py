@@ -135,9 +135,10 @@ class Constraint:
                 lambda resolve, _: expression.bind(resolve),
                 is_heuristic=is_heuristic,
             )
-        required, optional = _signature(rule, reason)
+        name = getattr(rule, "__name__", type(rule).__name__)
+        required, optional = _signature(rule, reason or name)
         return cls(
-            prefix + (reason or f"{rule.__name__}({', '.join(required)})"),
+            prefix + (reason or f"{name}({', '.join(required)})"),
             reason,
             required,
             functools.partial(_bind_function, rule, required, optional),
@@ -208,8 +209,9 @@ class BoundConstraint:
         try:
             verdict = self.evaluate(row)
         except Exception as error:  # a user's function may raise anything
-            what = f"{type(error).__name__}: {error}"
-            raise DefinitionError(f"constraint {self.label!r}", [self._at(row, what)]) from error
+            said = str(error).partition("\n")[0]
+            what = self._at(row, f"{type(error).__name__}: {said}")
+            raise DefinitionError(f"constraint {self.label!r}", [what]) from error
         if verdict is True or verdict is False:
             return verdict
         if type(verdict).__name__ in ("bool", "bool_"):  # NumPy's
@@ -244,15 +246,18 @@ _NUM_WARPS_RULES = (
 
 
 def _signature(
-    function: Callable[..., bool], reason: str
+    function: Callable[..., bool], label: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return a function's required and optional names."""
-    where = f"constraint {reason or getattr(function, '__name__', function)!r}"
-    if not callable(function):
-        raise DefinitionError(where, [f"{function!r} is neither a text nor a function"])
+    where = f"constraint {label!r}"
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError) as error:
+        what = f"{function!r} is neither a text nor a function with named parameters"
+        raise DefinitionError(where, [what]) from error
     required: list[str] = []
     optional: list[str] = []
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise DefinitionError(where, [f"*{name} says not what it reads; name each parameter"])
         if parameter.kind is parameter.POSITIONAL_ONLY:

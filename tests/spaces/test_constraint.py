@@ -1,6 +1,7 @@
 """Constraints read what they name, of parameters, problem and device; errors name the config."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -37,6 +38,15 @@ def test_functions_are_called_with_the_names_in_their_signature():
         (3, 2),
         (3, 3),
     ]
+
+
+def test_a_partial_is_a_function_too():
+    def above(limit, A):
+        return limit < A
+
+    space = Space(A=[1, 2, 3]).where(functools.partial(above, limit=1))
+    assert names_of(space) == [(2,), (3,)]
+    assert list(space.bind(MATMUL).rejections) == ["partial(A)"]
 
 
 def test_functions_take_problem_device_and_keep_their_defaults():
@@ -114,7 +124,8 @@ def test_numpy_verdicts_are_verdicts():
 
 
 @pytest.mark.parametrize(
-    "rule", [lambda *names: True, lambda **names: True, lambda A, /: True, 42, ["A > 1"]]
+    "rule",
+    [lambda *names: True, lambda **names: True, lambda A, /: True, 42, ["A > 1"], max, print],
 )
 def test_what_is_no_rule_is_refused(rule):
     with pytest.raises(DefinitionError, match="constraint"):
