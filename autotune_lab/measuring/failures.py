@@ -6,6 +6,8 @@ Exceptions are told apart by the names of their classes, so no version of Triton
 import traceback
 from collections.abc import Callable
 
+from autotune_lab.devices.base import UntimableError
+from autotune_lab.measuring.timing import BadTimeError
 from autotune_lab.records import Outcome, TrialState
 
 _STATES = {
@@ -21,7 +23,7 @@ _DETAIL_CHARACTERS = 4000
 
 
 def outcome_of(error: Exception, launches: int, synchronize: Callable[[], None]) -> Outcome:
-    """Return the outcome of a launch that raised.
+    """Return the outcome of a launch that raised, or whose time could not be taken.
 
     Args:
         error: what it raised.
@@ -39,12 +41,15 @@ def outcome_of(error: Exception, launches: int, synchronize: Callable[[], None])
         state,
         reason=_reason(error),
         detail=f"{type(error).__name__}\n{trace}",
+        raw_time=error.raw if isinstance(error, BadTimeError) else None,
         launches=launches,
         retire=retire,
     )
 
 
 def _state(error: Exception) -> TrialState:
+    if isinstance(error, BadTimeError | UntimableError):
+        return TrialState.BAD_TIMING
     for kind in type(error).__mro__:
         if kind.__name__ in _STATES:
             return _STATES[kind.__name__]

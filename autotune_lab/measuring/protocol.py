@@ -11,33 +11,29 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autotune_lab.definitions import KernelDefinition
-from autotune_lab.devices.base import TimingDevice, UntimableError
+from autotune_lab.devices.base import TimingDevice
 from autotune_lab.errors import AutotuneLabError
+from autotune_lab.measuring.conditions import flags_of, over_both
 from autotune_lab.measuring.failures import outcome_of
 from autotune_lab.measuring.inputs import ArgumentSet, ProblemCache, input_seed
 from autotune_lab.measuring.statistics import median_interval
-from autotune_lab.measuring.timing import BadTimeError, Sampling, sample
+from autotune_lab.measuring.timing import Sampling, sample
 from autotune_lab.measuring.verify import Verdict, verify
 from autotune_lab.records import (
     DISQUALIFYING_FLAGS,
-    FLAG_CONTENDED,
     FLAG_LAUNCH_BOUND,
     FLAG_NOISY,
     FLAG_RETRIED,
-    FLAG_THROTTLED,
     MeasureJob,
     Measurement,
     Numerics,
     Outcome,
     Phase,
-    Telemetry,
     TrialState,
 )
 
 RETRIES = 2
 NOISY_RELATIVE_INTERVAL = 0.05
-# The power cap is part of the device model, so running at it is the normal state of a large GEMM.
-HARMLESS_REASONS = frozenset({"gpu_idle", "sw_power_cap", "applications_clocks_setting"})
 
 
 def measure(
@@ -61,41 +57,18 @@ def measure(
         DefinitionError: the definition's inputs or reference fail.
         ReferenceUnstable: the reference contradicts itself.
     """
-    # Refuses to run during a graph capture, before anything is allocated.
-    device.synchronize()
-    bench = _Bench(definition, device, job, _sets(definition, device, job, cache), clock)
+    bench = _Bench(definition, device, job, cache, clock)
     try:
         outcome = bench.run()
     except AutotuneLabError:
         cache.drop()
         raise
-    except UntimableError as error:
-        return Outcome(TrialState.BAD_TIMING, reason=str(error), launches=bench.launches)
-    except BadTimeError as error:
-        return Outcome(
-            TrialState.BAD_TIMING, reason=str(error), raw_time=error.raw, launches=bench.launches
-        )
     except Exception as error:  # noqa: BLE001 - a launch may raise anything; it is one trial
         cache.drop()
         return outcome_of(error, bench.launches, device.synchronize)
     if bench.has_spoiled_inputs:
         cache.drop()
     return outcome
-
-
-def _sets(
-    definition: KernelDefinition, device: TimingDevice, job: MeasureJob, cache: ProblemCache
-) -> Sequence[ArgumentSet]:
-    # A hot cache is one that holds the inputs, and a graph has its arguments built in.
-    rotates = job.protocol.cache == "cold" and job.protocol.timer == "events"
-    return cache.sets(
-        definition,
-        job.problem,
-        device=device.torch_device,
-        seed=input_seed(job.protocol.seed, job.round),
-        substitutes=device.substitutes,
-        l2_bytes=device.probe().model.l2_bytes if rotates else 0,
-    )
 
 
 @dataclass(slots=True)
@@ -105,8 +78,9 @@ class _Bench:
     definition: KernelDefinition
     device: TimingDevice
     job: MeasureJob
-    sets: Sequence[ArgumentSet]
+    cache: ProblemCache
     clock: Callable[[], float]
+    sets: Sequence[ArgumentSet] = ()
     launches: int = 0
     has_spoiled_inputs: bool = False
     _current: int = 0
@@ -114,6 +88,9 @@ class _Bench:
     _launched: set[int] = field(default_factory=set)
 
     def run(self) -> Outcome:
+        # Refuses to go on during a graph capture, before anything is allocated.
+        self.device.synchronize()
+        self.sets = self._prepared_sets()
         verdict = self._launch_untimed()
         if verdict.fault:
             return self._wrong(verdict)
@@ -132,6 +109,19 @@ class _Bench:
                 )
             numerics = _larger(numerics, after.numerics)
         return self._timed(sampling, measurement, numerics)
+
+    def _prepared_sets(self) -> Sequence[ArgumentSet]:
+        protocol = self.job.protocol
+        # A hot cache is one that holds the inputs, and a graph has its arguments built in.
+        rotates = protocol.cache == "cold" and protocol.timer == "events"
+        return self.cache.sets(
+            self.definition,
+            self.job.problem,
+            device=self.device.torch_device,
+            seed=input_seed(protocol.seed, self.job.round),
+            substitutes=self.device.substitutes,
+            l2_bytes=self.device.probe().model.l2_bytes if rotates else 0,
+        )
 
     def _launch_untimed(self) -> Verdict:
         """Launch once: compiles, loads, and gives the outputs to judge."""
@@ -163,9 +153,9 @@ class _Bench:
         self.device.load(protocol.warmup_ms)
         before = self.device.telemetry()
         sampling = sample(self._draw, protocol, give_up_ms=self._give_up_ms(), clock=self.clock)
-        telemetry = _over_both(before, self.device.telemetry())
+        telemetry = over_both(before, self.device.telemetry())
         interval = median_interval(sampling.samples_ms)
-        flags = _device_flags(telemetry)
+        flags = flags_of(telemetry)
         floor_ms = self.device.launch_floor_ms() if protocol.timer == "events" else None
         if floor_ms is not None and interval.median < 2.0 * floor_ms:
             flags += (FLAG_LAUNCH_BOUND,)
@@ -260,24 +250,6 @@ class _Bench:
             f"{name} is {dtype}, computed in {substitutes[dtype]} here"
             for name, dtype in stand_ins.items()
         )
-
-
-def _device_flags(telemetry: Telemetry) -> tuple[str, ...]:
-    flags: tuple[str, ...] = ()
-    if set(telemetry.throttle_reasons) - HARMLESS_REASONS:
-        flags += (FLAG_THROTTLED,)
-    if telemetry.other_processes:
-        flags += (FLAG_CONTENDED,)
-    return flags
-
-
-def _over_both(before: Telemetry, after: Telemetry) -> Telemetry:
-    """Return the later reading, with the throttle reasons and processes of both."""
-    return replace(
-        after,
-        throttle_reasons=tuple(dict.fromkeys(before.throttle_reasons + after.throttle_reasons)),
-        other_processes=max(before.other_processes, after.other_processes),
-    )
 
 
 def _larger(one: Numerics | None, other: Numerics | None) -> Numerics | None:

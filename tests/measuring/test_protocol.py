@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from autotune_lab import Problem
+from autotune_lab.devices.base import UntimableError
 from autotune_lab.devices.fake import FakeDevice
 from autotune_lab.errors import DefinitionError, ReferenceUnstable
 from autotune_lab.measuring.inputs import ProblemCache
@@ -260,6 +261,40 @@ def test_inputs_that_one_config_spoilt_are_made_anew_for_the_next():
     assert run(definition, 0, cache=cache).state is TrialState.OK
 
 
+def test_a_config_whose_time_is_bad_spoils_no_inputs_for_the_next():
+    def launch(args, config, count):
+        right(args)
+        if config["variant"] == 0 and count > 1:
+            args["x"].zero_()
+            return None
+        return 1.0
+
+    cache, definition = ProblemCache(), doubling(launch)
+    assert run(definition, 0, cache=cache).state is TrialState.BAD_TIMING
+    assert run(definition, 1, cache=cache).state is TrialState.OK
+
+
+def test_a_device_that_is_lost_before_the_launch_is_a_crash():
+    class Lost(FakeDevice):
+        def synchronize(self):
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    outcome = run(timed(1.0), device=Lost())
+    assert outcome.state is TrialState.CRASHED
+    assert outcome.retire
+
+
+def test_a_launch_that_can_not_be_timed_has_a_bad_timing_with_the_reason():
+    class Elsewhere(FakeDevice):
+        def run(self, launch):
+            raise UntimableError("launch uses another stream")
+
+    outcome = run(timed(1.0), device=Elsewhere())
+    assert outcome.state is TrialState.BAD_TIMING
+    assert outcome.reason == "launch uses another stream"
+    assert outcome.raw_time is None
+
+
 def test_a_config_that_does_nothing_when_timed_is_wrong():
     def launch(args, config, count):
         if count == 1:
@@ -395,8 +430,9 @@ class TestDisturbances:
         assert len(launches) == 1 + 6 * (1 + RETRIES)
 
 
-def test_running_at_the_power_cap_is_the_normal_state_of_a_large_kernel():
-    device = FakeDevice(script=[Telemetry(throttle_reasons=("gpu_idle", "sw_power_cap"))])
+def test_the_power_cap_and_set_clocks_are_the_normal_state_of_a_machine():
+    reasons = ("gpu_idle", "sw_power_cap", "applications_clocks", "sync_boost", "display_clocks")
+    device = FakeDevice(script=[Telemetry(throttle_reasons=reasons)])
     assert run(timed(1.0), device=device).measurement.flags == ()
 
 
