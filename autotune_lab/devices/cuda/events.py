@@ -20,8 +20,8 @@ _FIRST_HOST_MS = 0.15
 _MOST_HOST_MS = 2.0
 _LEAST_FLUSH_BYTES = 2**26
 _LARGEST_BATCH = 50
-_PENDING_MS = 0.02
-_TRIES = 3
+_PENDING_MS = 0.1
+_TRIES = 5
 
 
 class Stamp(Protocol):
@@ -104,17 +104,19 @@ def run_alone(launch: Callable[[], Any]) -> None:
     """Launch once and wait for the device.
 
     Raises:
-        UntimableError: other streams than the current one are busy after the launch's end. Work of
-            less than 20 us can't be told from the host's own delay.
+        UntimableError: other streams than the current one are busy after the launch's end, by more
+            than the host's own delay (up to 0.1 ms and more on a busy machine, seen on an H200 host
+            with 14 compilers running) and than the timed window itself.
     """
     for _ in range(_TRIES):
         torch.cuda.synchronize()
+        start, end = _cuda.Event(enable_timing=True), _cuda.Event(enable_timing=True)
+        start.record()
         launch()
-        end = _cuda.Event()
         end.record()
         end.synchronize()
         pending_ms = _wait_ms()
-        if pending_ms <= _wait_ms() + _PENDING_MS:
+        if pending_ms <= max(_PENDING_MS, 2 * start.elapsed_time(end)):
             return
     raise UntimableError(
         f"launch uses another stream, whose work goes on for {pending_ms:.2f} ms after the timed "
