@@ -179,7 +179,7 @@ def export_path(directory: Path, subject: Pick | DeviceModel, form: Format) -> P
     return directory / name
 
 
-def export(
+def write_files(
     picks: Iterable[Pick], module: FormatModule, directory: Path, *, options: Options | None = None
 ) -> list[Path]:
     """Write picks as files of one format; all texts exist before the first file is touched.

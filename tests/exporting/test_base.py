@@ -3,12 +3,12 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune_lab.errors import ExportError
 from autotune_lab.exporting import csv, json, t4, triton, vllm
-from autotune_lab.exporting.base import Options, doubts, export, export_path, write_atomically
+from autotune_lab.exporting.base import Options, doubts, export_path, write_atomically, write_files
 from autotune_lab.records import FLAG_THROTTLED, Environment, KernelIdentity, Source
 
 from .samples import A4000, H200, context, models, pick, picks
@@ -32,6 +32,7 @@ def is_portable(name: str) -> bool:
 
 
 @pytest.mark.parametrize("module", FORMATS, ids=lambda m: m.FORMAT.name)
+@settings(max_examples=25)
 @given(made=picks)
 def test_file_names_are_portable_whatever_the_device_is_called(module, made, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
@@ -56,7 +57,7 @@ def test_two_models_share_a_file_only_if_they_are_one(first, second, tmp_path_fa
 
 def test_a_slice_with_the_cards_name_gets_its_own_file(tmp_path):
     part = replace(H200, sm_count=16, memory_bytes=18 * 2**30)
-    written = export([pick(), pick(of=context(model=part))], json, tmp_path)
+    written = write_files([pick(), pick(of=context(model=part))], json, tmp_path)
     assert len(written) == 2
 
 
@@ -66,8 +67,8 @@ def test_exporting_twice_gives_identical_bytes_in_any_order(module, tmp_path):
         pick(of=context(problem=context().problem.__class__(M=m, N=8192, K=8192, dtype="bfloat16")))
         for m in (16, 4096, 1)
     ]
-    first = export(made, module, tmp_path / "a")
-    second = export(reversed(made), module, tmp_path / "b")
+    first = write_files(made, module, tmp_path / "a")
+    second = write_files(reversed(made), module, tmp_path / "b")
     assert [p.name for p in first] == [p.name for p in second]
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
@@ -75,17 +76,17 @@ def test_exporting_twice_gives_identical_bytes_in_any_order(module, tmp_path):
 def test_simulated_winners_are_refused_unless_asked_for(tmp_path):
     simulated = pick(of=context(source=Source.INTERPRETER))
     with pytest.raises(ExportError, match="times say nothing about any GPU"):
-        export([simulated, pick()], json, tmp_path)
+        write_files([simulated, pick()], json, tmp_path)
     assert list(tmp_path.iterdir()) == []
-    (path,) = export([simulated], json, tmp_path, options=Options(include_simulated=True))
+    (path,) = write_files([simulated], json, tmp_path, options=Options(include_simulated=True))
     assert "times say nothing about any GPU" in path.read_text()
 
 
 def test_nothing_to_export_leaves_an_older_file_as_it_was(tmp_path):
-    (path,) = export([pick()], json, tmp_path)
+    (path,) = write_files([pick()], json, tmp_path)
     before = path.read_bytes()
     with pytest.raises(ExportError, match="no winner"):
-        export([], json, tmp_path)
+        write_files([], json, tmp_path)
     assert path.read_bytes() == before
 
 
@@ -97,7 +98,7 @@ def test_a_format_that_fails_writes_no_file_at_all(tmp_path):
 
     fragile = SimpleNamespace(FORMAT=json.FORMAT, write=write)
     with pytest.raises(ExportError, match="can't say it"):
-        export([pick(), pick(of=context(model=A4000))], fragile, tmp_path)
+        write_files([pick(), pick(of=context(model=A4000))], fragile, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -118,16 +119,16 @@ def test_a_format_that_fails_writes_no_file_at_all(tmp_path):
 def test_strict_refuses_doubtful_winners_and_names_the_doubt(changes, options, reason, tmp_path):
     made = pick(**changes)
     assert any(reason in doubt for doubt in doubts(made, options))
-    export([made], json, tmp_path, options=options)
+    write_files([made], json, tmp_path, options=options)
     with pytest.raises(ExportError, match="refused by --strict"):
-        export([made], json, tmp_path, options=replace(options, strict=True))
+        write_files([made], json, tmp_path, options=replace(options, strict=True))
 
 
 def test_strict_takes_a_sound_winner(tmp_path):
     today = Options(
         strict=True, environment=context().environment, code={"matmul": context().kernel}
     )
-    assert export([pick()], json, tmp_path, options=today)
+    assert write_files([pick()], json, tmp_path, options=today)
 
 
 @given(content=st.binary(max_size=200))
@@ -142,4 +143,4 @@ def test_atomic_write_leaves_the_file_and_nothing_else(content, tmp_path_factory
 def test_a_folder_that_is_a_file_is_one_clear_line(tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(ExportError, match=r"can't write .*taken"):
-        export([pick()], json, tmp_path / "taken")
+        write_files([pick()], json, tmp_path / "taken")

@@ -1,7 +1,7 @@
 import csv
 import io
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune_lab.exporting import csv as format_
@@ -11,6 +11,7 @@ from autotune_lab.spaces.config import Config
 from .samples import pick, picks
 
 
+@settings(max_examples=30)
 @given(st.lists(picks, min_size=1, max_size=4))
 def test_a_row_per_winner_with_its_own_time(made):
     text = format_.write(made, options=Options())

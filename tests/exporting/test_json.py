@@ -2,7 +2,7 @@ import json as stdlib_json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune_lab.errors import ExportError
@@ -21,6 +21,7 @@ def strict(text):
     return stdlib_json.loads(text, parse_constant=refuse)
 
 
+@settings(max_examples=30)
 @given(st.lists(picks, min_size=1, max_size=4))
 def test_what_was_written_is_read_back(made):
     text = json.write(made, options=Options())

@@ -1,13 +1,13 @@
 import json
 
 from autotune_lab.exporting import t4
-from autotune_lab.exporting.base import Options, export
+from autotune_lab.exporting.base import Options, write_files
 
 from .samples import context, pick
 
 
 def test_results_carry_config_time_and_validity(tmp_path):
-    (path,) = export([pick()], t4, tmp_path)
+    (path,) = write_files([pick()], t4, tmp_path)
     document = json.loads(path.read_text())
     assert document["schema_version"] == "1.0.0"
     assert document["metadata"]["device"] == "NVIDIA H200"
@@ -23,7 +23,7 @@ def test_results_carry_config_time_and_validity(tmp_path):
 
 def test_each_problem_has_its_own_file(tmp_path):
     made = [pick(of=context(problem=context().problem.__class__(M=m))) for m in (1, 2)]
-    assert len(export(made, t4, tmp_path)) == 2
+    assert len(write_files(made, t4, tmp_path)) == 2
 
 
 def test_finite_json_only():

@@ -2,7 +2,7 @@ import ast
 import runpy
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune_lab.exporting import triton as format_
@@ -30,6 +30,7 @@ def test_comments_carry_the_evidence():
     assert "GPU-1" in text
 
 
+@settings(max_examples=30)
 @given(st.lists(picks, min_size=1, max_size=3), st.text())
 def test_no_text_of_a_store_becomes_code(made, uuid):
     options = Options(device_uuids={p.context.model.id: [uuid] for p in made})
