@@ -39,7 +39,7 @@ def measure_ceilings(device: TimingDevice) -> Ceilings:
 
 
 def _copy_gbs(device: TimingDevice, size_bytes: int) -> float:
-    source = torch.ones(size_bytes // 4, dtype=torch.int32, device=device.torch_device)
+    source = torch.randn(size_bytes // 4, device=device.torch_device)
     target = torch.empty_like(source)
     return 2 * source.nbytes / _median_ms(device, lambda: target.copy_(source)) / 1e6
 

@@ -131,9 +131,9 @@ def _rms(values: torch.Tensor) -> float:
     """Return the root mean square of the finite values."""
     squares, count = 0.0, 0
     for piece in torch.split(values, _PIECE):
-        finite = piece[piece.isfinite()].to(torch.float64)
-        squares += float(finite.square().sum())
-        count += finite.numel()
+        finite = piece.isfinite()
+        squares += float(torch.where(finite, piece, 0.0).to(torch.float64).square().sum())
+        count += int(finite.sum())
     return (squares / count) ** 0.5 if count else 0.0
 
 

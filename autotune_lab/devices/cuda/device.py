@@ -49,9 +49,9 @@ class CudaDevice:
         self._l2_bytes = l2_bytes
         self._events = EventTimer(self.torch_device, l2_bytes)
         self._graphs = GraphTimer(self._events)
-        side = (_LOAD_SIDE, _LOAD_SIDE)
+        # Random, because multiplying ones draws less power than work does.
         self._matrices = [
-            torch.ones(side, dtype=torch.float16, device=self.torch_device) for _ in range(3)
+            torch.randn(_LOAD_SIDE, _LOAD_SIDE, device=self.torch_device).half() for _ in range(3)
         ]
         self._busy_until = 0.0
 
