@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from autotune_lab import plugins
+from autotune_lab.reporting.content import Section
 from autotune_lab.reporting.data import ReportData
 from autotune_lab.reporting.report import Chapter, Entry, Report, safe_key
-from autotune_lab.reporting.sections.base import Section, SectionModule
+from autotune_lab.reporting.sections.base import SectionModule
 
 LOGGER = logging.getLogger(__name__)
 

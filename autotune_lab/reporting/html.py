@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from autotune_lab import __version__
 from autotune_lab.reporting import wording
+from autotune_lab.reporting.content import Cell, Tone
 from autotune_lab.reporting.report import Report
-from autotune_lab.reporting.sections.base import Cell, Tone
 
 TEMPLATES = Path(__file__).parent / "templates"
 # What a tone looks like beside its colour, so that print and colour-blind readers lose nothing.

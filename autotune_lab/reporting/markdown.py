@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from autotune_lab import __version__
 from autotune_lab.reporting import wording
+from autotune_lab.reporting.content import Cell, Table, Tone
 from autotune_lab.reporting.report import Chapter, Entry, Report
-from autotune_lab.reporting.sections.base import Cell, Table, Tone
 
 MARKS = {Tone.DOUBT: "⚠ ", Tone.BAD: "✖ ", Tone.FAILS: "✕ ", Tone.MISSING: "○ "}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from autotune_lab.exporting.base import safe_stem
 from autotune_lab.reporting import wording
+from autotune_lab.reporting.content import Figure, Section, Table
 from autotune_lab.reporting.data import ReportData
-from autotune_lab.reporting.sections.base import Figure, Section, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,10 @@ from typing import Any
 import pandas as pd
 
 from autotune_lab.analysis.matrix import DOES_NOT_RUN, NOT_MEASURED, STATE_NAMES
-from autotune_lab.reporting import wording
+from autotune_lab.reporting import content, wording
+from autotune_lab.reporting.content import Cell, Table, Tone
 from autotune_lab.reporting.data import rows_of
 from autotune_lab.reporting.judging import LOSS_BOUND, Judgement, Ruling, judge
-from autotune_lab.reporting.sections import base
-from autotune_lab.reporting.sections.base import Cell, Table, Tone
 
 LARGE_LOSS = 0.15
 MOST_ROWS = 40
@@ -27,9 +26,9 @@ RULING_TONES = {
 def cell(entry: dict[str, Any]) -> Cell:
     """Write an efficiency, in brackets where its loss is within noise; or why there is none."""
     if entry["state"] == STATE_NAMES[DOES_NOT_RUN]:
-        return base.DOES_NOT_RUN
+        return content.DOES_NOT_RUN
     if entry["state"] == STATE_NAMES[NOT_MEASURED]:
-        return base.NOT_MEASURED
+        return content.NOT_MEASURED
     text, loss = wording.percent(entry["efficiency"]), entry["loss"]
     if loss > 0 and entry["is_real"] is False:
         return Cell(f"({text})", Tone.GOOD)

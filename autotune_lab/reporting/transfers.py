@@ -14,10 +14,10 @@ import pandas as pd
 from autotune_lab.analysis import transfer
 from autotune_lab.analysis.matrix import DOES_NOT_RUN, MEASURED, NOT_MEASURED, STATE_NAMES
 from autotune_lab.reporting import transfer_tables, wording
+from autotune_lab.reporting.content import Cell, Figure, Section, Tone, Verdict
 from autotune_lab.reporting.data import ReportData, rows_of
 from autotune_lab.reporting.figures import matrix
 from autotune_lab.reporting.judging import Judgement, Ruling
-from autotune_lab.reporting.sections.base import Cell, Figure, Section, Tone, Verdict
 
 MOST_LINES = 72  # of all panels of one figure; what is beyond stands in the data
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from autotune_lab.exporting.base import write_atomically
 from autotune_lab.reporting import html, markdown, tables
+from autotune_lab.reporting.content import Figure
 from autotune_lab.reporting.figures.canvas import render
 from autotune_lab.reporting.report import Report
-from autotune_lab.reporting.sections.base import Figure
 
 
 def write(report: Report, directory: Path) -> Path:
