@@ -8,7 +8,8 @@ import logging
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
@@ -81,6 +82,46 @@ def lock_schema(connection: Connection) -> None:
     """Hold off others that would create or migrate the schema until this transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SCHEMA_LOCK})
+
+
+def file_faults(connection: Connection) -> list[str]:
+    """Return what SQLite finds wrong with its file; a server looks after its own."""
+    if connection.dialect.name != "sqlite":
+        return []
+    found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+    orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+    return [line for line in found if line != "ok"] + [
+        f"row {row[1]} of {row[0]} points to a row of {row[2]} that is not there" for row in orphans
+    ]
+
+
+def copy_file(path: Path, target: Path) -> None:
+    """Copy an SQLite store, its log included, whoever is writing to it.
+
+    Raises:
+        StoreError: the copy can't be written; nothing is left of it.
+    """
+    try:
+        with (
+            closing(sqlite3.connect(path)) as source,
+            closing(sqlite3.connect(target)) as copy,
+        ):
+            source.backup(copy)
+    except sqlite3.Error as error:
+        target.unlink(missing_ok=True)
+        raise StoreError(f"{target}: the copy can't be written: {error}") from error
+
+
+def compact(engine: Engine, location: Location) -> None:
+    """Give unused pages back to the file system."""
+    with named_errors(location):
+        if location.is_sqlite:
+            # Past SQLAlchemy, which begins a transaction, inside which SQLite can't do this.
+            with closing(engine.raw_connection()) as raw:
+                raw.cursor().execute("VACUUM")
+        else:
+            with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+                connection.exec_driver_sql("VACUUM")
 
 
 @contextmanager

@@ -4,20 +4,17 @@ Whole numbers stay whole: what may be missing is nullable ``Int64``, and a param
 their own types, so that 128 is never printed as 128.0.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, select
 
-from autotune_lab.codec import from_json
-from autotune_lab.definitions import Problem
-from autotune_lab.records import Pick, SpaceSnapshot
+from autotune_lab.records import Pick
 from autotune_lab.spaces.config import Config
+from autotune_lab.store import decoding
 from autotune_lab.store import picks as stored_picks
-from autotune_lab.store import rows
 from autotune_lab.store.query import Query
 from autotune_lab.store.schema import MeasurementRow, RunRow, StudyRow, TrialRow
 from autotune_lab.store.selecting import in_study, select_contexts
@@ -84,10 +81,10 @@ def trials(store: Store, query: Query) -> pd.DataFrame:
         """Decode the cells of one part."""
         pairs = zip(columns["config_id"], columns["config"], strict=True)
         columns["config"] = [
-            configs.get(name) or configs.setdefault(name, rows.config_of(text))
+            configs.get(name) or configs.setdefault(name, decoding.config_of(text))
             for name, text in pairs
         ]
-        columns["flags"] = [rows.split(text) for text in columns["flags"]]
+        columns["flags"] = [decoding.split(text) for text in columns["flags"]]
         return columns | _spread(known, columns["context_id"])
 
     with store.reading() as connection:
@@ -107,7 +104,7 @@ def measurements(store: Store, query: Query) -> pd.DataFrame:
     """
 
     def finish(columns: Columns) -> Columns:
-        columns["flags"] = [rows.split(text) for text in columns["flags"]]
+        columns["flags"] = [decoding.split(text) for text in columns["flags"]]
         return columns
 
     with store.reading() as connection:
@@ -164,7 +161,8 @@ def _unfold(frame: pd.DataFrame, column: str, prefix: str) -> pd.DataFrame:
     added = {
         f"{prefix}.{name}": _typed([mapping.get(name) for mapping in mappings]) for name in names
     }
-    return pd.concat([frame, pd.DataFrame(added, index=frame.index)], axis=1)
+    columns = pd.DataFrame(added, index=range(len(frame)))
+    return pd.concat([frame, columns.set_index(frame.index)], axis=1)
 
 
 def _typed(values: list[Any]) -> Any:
@@ -222,19 +220,19 @@ def _stream(
     return pd.concat(parts, ignore_index=True)
 
 
-def _context_columns(row: rows.Row) -> dict[str, Any]:
-    fields = dict(from_json(Problem, row["problem_record"]))
+def _context_columns(row: RowMapping) -> dict[str, Any]:
+    fields = dict(decoding.context_of(row).problem)
     return {**{name: row[name] for name in CONTEXT_COLUMNS[:-1]}, "problem_fields": fields}
 
 
-def _facts(row: rows.Row) -> dict[str, Any]:
-    context = rows.context_of(row)
+def _facts(row: RowMapping) -> dict[str, Any]:
+    context = decoding.context_of(row)
     return {
         "bytes": row["work_bytes"],
         "flops": row["work_flops"],
-        "space": from_json(SpaceSnapshot, row["space"]).canonical(),
+        "space": decoding.space_of(row),
         "copy_gbs": row["copy_gbs"],
-        "matmul_tflops": json.loads(row["matmul_tflops"]),
+        "matmul_tflops": decoding.matmul_tflops_of(row),
         "launch_floor_ms": row["launch_floor_ms"],
         "model": context.model,
         "environment": context.environment,

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from autotune_lab import codec
 from autotune_lab.records import Context, Hello, SpaceSnapshot, Work
-from autotune_lab.store import rows
+from autotune_lab.store import encoding
 from autotune_lab.store.liveness import moment
 from autotune_lab.store.schema import (
     Base,
@@ -56,7 +56,7 @@ def put_context(
     """Insert or refresh a context: its space, its work and its ceilings are those seen last."""
     _put_parts(connection, context)
     if hello is not None and hello.device.uuid:
-        insert_absent(connection, DeviceModelRow, rows.model_values(hello.device.model))
+        insert_absent(connection, DeviceModelRow, encoding.model_values(hello.device.model))
         device = {
             "uuid": hello.device.uuid,
             "model_id": hello.device.model.id,
@@ -66,8 +66,8 @@ def put_context(
     facts = {
         "opened_at": moment(now),
         "space": codec.to_json(space),
-        "work_bytes": rows.number(work.bytes),
-        "work_flops": rows.number(work.flops),
+        "work_bytes": encoding.number(work.bytes),
+        "work_flops": encoding.number(work.flops),
         **(_ceilings(hello) if hello is not None else {}),
     }
     identity = {
@@ -85,7 +85,7 @@ def put_context(
 
 
 def _put_parts(connection: Connection, context: Context) -> None:
-    kernel = rows.kernel_values(context.kernel)
+    kernel = encoding.kernel_values(context.kernel)
     if not insert_absent(connection, KernelRow, kernel) and context.kernel.reference:
         # The file may have moved; where it is now is no part of what it is.
         connection.execute(
@@ -96,17 +96,17 @@ def _put_parts(connection: Connection, context: Context) -> None:
             )
             .values(reference=context.kernel.reference)
         )
-    insert_absent(connection, ProblemRow, rows.problem_values(context.problem))
-    insert_absent(connection, DeviceModelRow, rows.model_values(context.model))
-    insert_absent(connection, EnvironmentRow, rows.environment_values(context.environment))
-    insert_absent(connection, ProtocolRow, rows.protocol_values(context.protocol))
+    insert_absent(connection, ProblemRow, encoding.problem_values(context.problem))
+    insert_absent(connection, DeviceModelRow, encoding.model_values(context.model))
+    insert_absent(connection, EnvironmentRow, encoding.environment_values(context.environment))
+    insert_absent(connection, ProtocolRow, encoding.protocol_values(context.protocol))
 
 
 def _ceilings(hello: Hello) -> dict[str, Any]:
     """Return what the worker knows of its ceilings; what it does not know overwrites nothing."""
     found: dict[str, Any] = {
-        "launch_floor_ms": rows.number(hello.launch_floor_ms),
-        "copy_gbs": rows.number(hello.copy_gbs),
+        "launch_floor_ms": encoding.number(hello.launch_floor_ms),
+        "copy_gbs": encoding.number(hello.copy_gbs),
         "matmul_tflops": codec.to_json(hello.matmul_tflops) if hello.matmul_tflops else None,
     }
     return {name: value for name, value in found.items() if value is not None}

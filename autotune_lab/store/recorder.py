@@ -1,12 +1,10 @@
 """Stores to recordings and back."""
 
-import json
 from dataclasses import replace
 
-from autotune_lab import codec
 from autotune_lab.recording import RecordedContext, Recording
-from autotune_lab.records import Device, Hello, Pick, SpaceSnapshot, TrialState, Work
-from autotune_lab.store import picks, rows, trials
+from autotune_lab.records import Device, Hello, Pick, TrialState, Work
+from autotune_lab.store import decoding, picks, trials
 from autotune_lab.store.query import Query
 from autotune_lab.store.selecting import select_contexts
 from autotune_lab.store.store import Store
@@ -22,12 +20,12 @@ def dump(store: Store, query: Query) -> list[RecordedContext]:
         chosen = picks.load(connection, query, latest=False)
         return [
             RecordedContext(
-                context=rows.context_of(row),
-                space=codec.from_json(SpaceSnapshot, row["space"]).canonical(),
+                context=decoding.context_of(row),
+                space=decoding.space_of(row),
                 work=Work(row["work_bytes"], row["work_flops"]),
                 launch_floor_ms=row["launch_floor_ms"],
                 copy_gbs=row["copy_gbs"],
-                matmul_tflops=json.loads(row["matmul_tflops"]),
+                matmul_tflops=decoding.matmul_tflops_of(row),
                 trials=tuple(
                     replace(trial, id=None)
                     for trial in trials.load(connection, row["context_id"], _FINISHED)

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,8 +25,8 @@ from autotune_lab.records import (
     Work,
 )
 from autotune_lab.spaces.config import Config
+from autotune_lab.store import decoding, merge, parts, picks, runs, trials, upkeep
 from autotune_lab.store import engine as engines
-from autotune_lab.store import merge, parts, picks, rows, runs, trials
 from autotune_lab.store.location import Location, locate
 from autotune_lab.store.merge import Merged
 from autotune_lab.store.opening import open_engine
@@ -133,7 +135,7 @@ class Store:
         """Return the matching contexts, oldest first; without a query all, simulated ones too."""
         with self.reading() as connection:
             found = connection.execute(select_contexts(query or _everything())).mappings()
-            return [rows.context_of(row) for row in found]
+            return [decoding.context_of(row) for row in found]
 
     def find_context(self, context_id: str) -> Context | None:
         """Return the context of an id, if it is in the store."""
@@ -248,6 +250,30 @@ class Store:
                 with self.writing() as target:
                     merged += merge.copy_context(source, target, context_id, runs_here)
         return merged
+
+    # Upkeep
+
+    def check(self, *, most: int = 100) -> list[str]:
+        """Read everything and return what is wrong, one line a fault, ``most`` at most."""
+        with self.reading() as connection:
+            return list(islice(upkeep.faults(connection), most))
+
+    def backup(self, target: Path) -> None:
+        """Copy an SQLite store, whoever is writing to it.
+
+        Raises:
+            UsageError: there is a file of that name, or the store is not an SQLite file.
+            StoreError: the copy can't be written; nothing is left of it.
+        """
+        if self._location.path is None:
+            raise UsageError(f"{self.url_display}: is no SQLite file; copy a server's with pg_dump")
+        if target.exists():
+            raise UsageError(f"{target}: is there already; name a new file")
+        engines.copy_file(self._location.path, target)
+
+    def vacuum(self) -> None:
+        """Give unused space back to the file system; others wait meanwhile."""
+        engines.compact(self._engine, self._location)
 
     # Transactions, for the other modules of this package
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 from autotune_lab.errors import StoreError, UsageError
 from autotune_lab.records import Measurement, Outcome, Trial, TrialState
 from autotune_lab.spaces.config import Config
-from autotune_lab.store import plausible, rows
+from autotune_lab.store import decoding, encoding, plausible
 from autotune_lab.store.liveness import moment
 from autotune_lab.store.schema import MeasurementRow, TrialRow
 
@@ -76,7 +76,7 @@ def finish(
         raise UsageError(f"trial {trial_id}: 'running' is not an outcome")
     values = {
         "of_trial": int(trial_id),
-        **rows.outcome_values(outcome),
+        **encoding.outcome_values(outcome),
         "finished_at": moment(now),
         "device_uuid": device_uuid,
     }
@@ -170,7 +170,7 @@ def _record_batch(
     judged = [plausible.judged_trial(trials[position]) for position in fresh]
     inserted = connection.execute(
         insert(_TRIALS).returning(_TRIALS.c.id, sort_by_parameter_order=True),
-        [{**rows.trial_values(trial), "run_id": run_id} for trial in judged],
+        [{**encoding.trial_values(trial), "run_id": run_id} for trial in judged],
     ).scalars()
     measured: list[tuple[int, Measurement]] = []
     for position, trial, trial_id in zip(fresh, judged, inserted, strict=True):
@@ -195,13 +195,13 @@ def load(
         .order_by(MeasurementRow.id)
     )
     for row in connection.execute(taken).mappings():
-        measurements.setdefault(row["trial_id"], []).append(rows.measurement_of(row))
+        measurements.setdefault(row["trial_id"], []).append(decoding.measurement_of(row))
     found = select(_TRIALS).where(*chosen).order_by(TrialRow.id)
     for row in connection.execute(found).mappings():
-        yield rows.trial_of(row, measurements.get(row["id"], ()))
+        yield decoding.trial_of(row, measurements.get(row["id"], ()))
 
 
 def _put_measurements(connection: Connection, measured: Sequence[tuple[int, Measurement]]) -> None:
     if measured:
-        values: list[dict[str, Any]] = [rows.measurement_values(i, m) for i, m in measured]
+        values: list[dict[str, Any]] = [encoding.measurement_values(i, m) for i, m in measured]
         connection.execute(insert(_MEASUREMENTS), values)

@@ -5,14 +5,12 @@ SQLite file is copied before it is changed, and eight processes may create one s
 """
 
 import logging
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
 
-from autotune_lab.errors import StoreDamaged, StoreError, StoreNeedsUpgrade, StoreTooNew
-from autotune_lab.store.engine import lock_schema, writing
+from autotune_lab.errors import StoreDamaged, StoreNeedsUpgrade, StoreTooNew
+from autotune_lab.store.engine import copy_file, lock_schema, writing
 from autotune_lab.store.location import Location
 
 HEAD = "0002"
@@ -83,12 +81,7 @@ def backup(path: Path, found: str) -> Path:
     while copy.exists():
         number += 1
         copy = path.with_name(f"{path.stem}.schema-{found}-{number}{path.suffix}")
-    try:
-        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
-    except sqlite3.Error as error:
-        copy.unlink(missing_ok=True)
-        raise StoreError(f"{copy}: can't be written before an upgrade: {error}") from error
+    copy_file(path, copy)
     return copy
 
 

@@ -107,6 +107,15 @@ def test_columns_are_added_whatever_the_index(filled):
     added = frames.with_problem(frames.with_parameters(found))
     assert added.index.tolist() == [4, 0]
     assert added["param.BLOCK_M"].tolist() == [16, 16]
+    assert added["problem.dtype"].tolist() == ["float16", "bfloat16"]
+
+
+def test_a_config_without_parameters_adds_no_column(store):
+    _, context_id = opened(store)
+    store.record(context_id, trial(0, config=Config()))
+    found = frames.trials(store, Query())
+    assert list(frames.with_parameters(found).columns) == list(found.columns)
+    assert found["config"].tolist() == [Config()]
 
 
 def test_measurements_have_one_row_each(filled):

@@ -139,6 +139,15 @@ def test_frames_and_batches_are_the_same(store):
     assert frames.contexts(store, Query())["runs"].tolist() == [0]
 
 
+def test_upkeep_works_where_it_can(store, tmp_path):
+    run_id, context_id = opened(store)
+    measure(store, run_id, context_id, 0)
+    assert store.check() == []
+    store.vacuum()
+    with pytest.raises(UsageError, match="pg_dump"):
+        store.backup(tmp_path / "copy.db")
+
+
 def test_it_merges_with_a_file_and_back(store, tmp_path):
     run_id, context_id = opened(store)
     measure(store, run_id, context_id, 0)

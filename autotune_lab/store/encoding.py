@@ -1,21 +1,16 @@
-"""Records to rows and back; the only place that knows how a value lies in a column.
+"""Records to rows: how each value lies in its column.
 
 Whatever library a number comes from, it is a plain int or float here: SQLite would store an
 ``np.int64`` as a blob that no query finds.
 """
 
-import json
 import math
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import RowMapping
-
 from autotune_lab import codec
 from autotune_lab.definitions import Problem
-from autotune_lab.errors import StoreDamaged
 from autotune_lab.records import (
-    Context,
     DeviceModel,
     Environment,
     KernelIdentity,
@@ -26,15 +21,11 @@ from autotune_lab.records import (
     Pick,
     Protocol,
     Resources,
-    Source,
-    Telemetry,
     Trial,
     TrialState,
 )
-from autotune_lab.samples import pack, unpack
-from autotune_lab.spaces.config import Config
+from autotune_lab.samples import pack
 
-Row = RowMapping
 Values = dict[str, Any]
 
 
@@ -58,11 +49,6 @@ def clean(text: str) -> str:
 def join(words: Iterable[str]) -> str:
     """Write flags or reasons as one text, in their order."""
     return ",".join(words)
-
-
-def split(text: str) -> tuple[str, ...]:
-    """Read what ``join`` wrote."""
-    return tuple(text.split(",")) if text else ()
 
 
 def kernel_values(kernel: KernelIdentity) -> Values:
@@ -108,30 +94,6 @@ def problem_values(problem: Problem) -> Values:
     """Return the row of a problem; its fields keep their order."""
     record = codec.to_json(problem, sort_keys=False)
     return {"id": problem.id, "label": clean(str(problem)), "record": record}
-
-
-def context_of(row: Row) -> Context:
-    """Rebuild a context from a row of ``query.CONTEXT_COLUMNS``.
-
-    Raises:
-        StoreDamaged: a column does not hold what it should.
-    """
-    try:
-        return Context(
-            kernel=KernelIdentity(
-                name=row["kernel"],
-                code_hash=row["code_hash"],
-                reference_hash=row["reference_hash"],
-                reference=row["reference"],
-            ),
-            problem=codec.from_json(Problem, row["problem_record"]),
-            model=codec.from_json(DeviceModel, row["model_record"]),
-            environment=codec.from_json(Environment, row["environment_record"]),
-            protocol=codec.from_json(Protocol, row["protocol_record"]),
-            source=Source(row["source"]),
-        )
-    except ValueError as error:
-        raise StoreDamaged(f"context {row['context_id']}: can't be read: {error}") from error
 
 
 def outcome_values(outcome: Outcome) -> Values:
@@ -202,87 +164,6 @@ def measurement_values(trial_id: int, measurement: Measurement) -> Values:
     }
 
 
-def measurement_of(row: Row) -> Measurement:
-    """Rebuild a measurement.
-
-    Raises:
-        StoreDamaged: its samples can't be read.
-    """
-    try:
-        samples = unpack(row["raw"])
-    except ValueError as error:
-        raise StoreDamaged(f"measurement of trial {row['trial_id']}: {error}") from error
-    return Measurement(
-        phase=Phase(row["phase"]),
-        samples_ms=samples,
-        median_ms=row["median_ms"],
-        low_ms=row["low_ms"],
-        high_ms=row["high_ms"],
-        round=row["round"],
-        flags=split(row["flags"]),
-        seed=row["seed"],
-        taken_at=row["taken_at"],
-        telemetry=Telemetry(
-            sm_clock_mhz=row["sm_clock_mhz"],
-            memory_clock_mhz=row["memory_clock_mhz"],
-            power_w=row["power_w"],
-            temperature_c=row["temperature_c"],
-            throttle_reasons=split(row["throttle_reasons"]),
-            other_processes=row["other_processes"],
-        ),
-    )
-
-
-def trial_of(row: Row, measurements: Iterable[Measurement]) -> Trial:
-    """Rebuild a trial with its measurements."""
-    resources = Resources(
-        shared_bytes=row["shared_bytes"],
-        registers=row["registers"],
-        spill_bytes=row["spill_bytes"],
-        stack_bytes=row["stack_bytes"],
-        threads=row["threads"],
-        num_ctas=row["num_ctas"],
-        launches=row["kernel_launches"],
-        compile_ms=row["compile_ms"],
-    )
-    numerics = Numerics(
-        max_absolute_error=row["max_absolute_error"],
-        max_relative_error=row["max_relative_error"],
-        tolerance=row["tolerance"],
-        output_rms=row["output_rms"],
-    )
-    return Trial(
-        context_id=row["context_id"],
-        config=config_of(row["config"]),
-        state=TrialState(row["state"]),
-        number=row["number"],
-        attempt=row["attempt"],
-        reason=row["reason"],
-        detail=row["detail"],
-        raw_time=row["raw_time"],
-        launches=row["launches"],
-        resources=None if resources == Resources() else resources,
-        numerics=None if numerics == Numerics() else numerics,
-        measurements=tuple(measurements),
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        device_uuid=row["device_uuid"],
-        id=row["id"],
-    )
-
-
-def config_of(text: str) -> Config:
-    """Rebuild a config.
-
-    Raises:
-        StoreDamaged: the text is not a config.
-    """
-    try:
-        return Config.from_plain(json.loads(text))
-    except ValueError as error:
-        raise StoreDamaged(f"config {text[:80]!r}: can't be read: {error}") from error
-
-
 def pick_values(pick: Pick) -> Values:
     """Return the row of a pick; its context is a key, everything else is also in the evidence."""
     evidence = codec.to_plain(pick)
@@ -295,19 +176,6 @@ def pick_values(pick: Pick) -> Values:
         "picked_at": pick.picked_at,
         "evidence": codec.to_json(evidence),
     }
-
-
-def pick_of(evidence: str, context: Context) -> Pick:
-    """Rebuild a pick.
-
-    Raises:
-        StoreDamaged: the evidence can't be read.
-    """
-    try:
-        plain = json.loads(evidence)
-        return codec.from_plain(Pick, {**plain, "context": codec.to_plain(context)})
-    except ValueError as error:
-        raise StoreDamaged(f"pick in context {context.id}: can't be read: {error}") from error
 
 
 def _time_values(measurement: Measurement | None) -> Values:
