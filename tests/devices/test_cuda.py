@@ -1,6 +1,10 @@
 """What of the GPU plug-in can be told without a GPU; the rest is in tests/gpu."""
 
+import time
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 from autotune_lab.devices.base import UntimableError
 from autotune_lab.devices.cuda.events import elapsed
@@ -10,6 +14,7 @@ from autotune_lab.devices.cuda.software import (
     read_environment,
     steering_variables,
 )
+from autotune_lab.devices.cuda.streams import run_alone
 from autotune_lab.records import Telemetry
 
 
@@ -85,3 +90,57 @@ def test_a_card_without_a_library_tells_nothing():
 @pytest.mark.parametrize(("pids", "others"), [(set(), 0), ({7}, 0), ({7, 8}, 1), ({7, 8, 9}, 2)])
 def test_one_of_the_processes_on_the_card_is_this_one(pids, others):
     assert count_others(pids) == others
+
+
+class FakeStreams:
+    """torch.cuda with a device that is busy for ``pending_ms`` after each launch."""
+
+    def __init__(self, monkeypatch, pending_ms):
+        self.pending_ms = pending_ms
+        self.launches = 0
+        self.is_busy = False
+        monkeypatch.setattr(torch.cuda, "synchronize", self.synchronize)
+        monkeypatch.setattr(torch.cuda, "Event", self)
+        monkeypatch.setattr(torch._C, "_cuda_setStream", lambda **stream: None, raising=False)
+
+    def __call__(self):
+        return SimpleNamespace(record=lambda: None, synchronize=lambda: None)
+
+    def synchronize(self):
+        if self.is_busy:
+            time.sleep(self.pending_ms / 1e3)
+        self.is_busy = False
+
+    def launch(self):
+        self.launches += 1
+        self.is_busy = True
+
+    def launch_elsewhere(self):
+        self.launch()
+        torch.cuda._set_stream_by_id(1, 0, 1)
+
+
+def test_work_that_another_stream_goes_on_with_is_refused(monkeypatch):
+    streams = FakeStreams(monkeypatch, pending_ms=0.25)
+    with pytest.raises(UntimableError, match="another stream"):
+        run_alone(streams.launch_elsewhere)
+    assert streams.launches > 2
+
+
+def test_a_host_that_is_late_refuses_nothing_where_no_stream_was_changed(monkeypatch):
+    streams = FakeStreams(monkeypatch, pending_ms=0.25)
+    run_alone(streams.launch)
+    assert streams.launches < 5
+
+
+def test_a_stream_that_torch_does_not_know_is_found_by_long_work(monkeypatch):
+    streams = FakeStreams(monkeypatch, pending_ms=5.0)
+    with pytest.raises(UntimableError, match="another stream"):
+        run_alone(streams.launch)
+
+
+def test_noticing_streams_leaves_torch_as_it_was(monkeypatch):
+    streams = FakeStreams(monkeypatch, pending_ms=0.0)
+    before = torch._C._cuda_setStream
+    run_alone(streams.launch_elsewhere)
+    assert torch._C._cuda_setStream is before

@@ -11,12 +11,13 @@ from typing import Any
 import torch
 
 from autotune_lab.devices.base import Capabilities, UntimableError
-from autotune_lab.devices.cuda.events import EventTimer, run_alone
+from autotune_lab.devices.cuda.events import EventTimer
 from autotune_lab.devices.cuda.graphs import GraphTimer
 from autotune_lab.devices.cuda.nvml import Card
 from autotune_lab.devices.cuda.partition import enter_part
 from autotune_lab.devices.cuda.presence import CAPABILITIES, no_device
 from autotune_lab.devices.cuda.software import read_environment
+from autotune_lab.devices.cuda.streams import run_alone
 from autotune_lab.errors import NoDevice, UsageError
 from autotune_lab.records import Device, DeviceModel, Environment, Source, Telemetry
 

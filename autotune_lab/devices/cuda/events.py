@@ -20,8 +20,6 @@ _FIRST_HOST_MS = 0.15
 _MOST_HOST_MS = 2.0
 _LEAST_FLUSH_BYTES = 2**26
 _LARGEST_BATCH = 50
-_PENDING_MS = 0.1
-_TRIES = 5
 
 
 class Stamp(Protocol):
@@ -100,30 +98,6 @@ class EventTimer:
         return starts, ends, kept_ahead
 
 
-def run_alone(launch: Callable[[], Any]) -> None:
-    """Launch once and wait for the device.
-
-    Raises:
-        UntimableError: other streams than the current one are busy after the launch's end, by more
-            than the host's own delay (up to 0.1 ms and more on a busy machine, seen on an H200 host
-            with 14 compilers running) and than the timed window itself.
-    """
-    for _ in range(_TRIES):
-        torch.cuda.synchronize()
-        start, end = _cuda.Event(enable_timing=True), _cuda.Event(enable_timing=True)
-        start.record()
-        launch()
-        end.record()
-        end.synchronize()
-        pending_ms = _wait_ms()
-        if pending_ms <= max(_PENDING_MS, 2 * start.elapsed_time(end)):
-            return
-    raise UntimableError(
-        f"launch uses another stream, whose work goes on for {pending_ms:.2f} ms after the timed "
-        "one's end; launch on torch.cuda.current_stream() or make that wait"
-    )
-
-
 def elapsed(starts: Sequence[Stamp], ends: Sequence[Stamp]) -> list[float]:
     """Return the ms between each pair of events.
 
@@ -137,10 +111,3 @@ def elapsed(starts: Sequence[Stamp], ends: Sequence[Stamp]) -> list[float]:
             "use timer 'graph' or another host"
         )
     return times
-
-
-def _wait_ms() -> float:
-    """Wait for all streams of the device and return how long that took."""
-    began = time.perf_counter()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - began) * 1e3
