@@ -1,6 +1,6 @@
 """Record whole spaces on this GPU: the measurements behind demo, tests and replay device.
 
-    python benchmarks/record.py --out autotune_lab/recordings/nvidia-h200.jsonl.gz
+    python benchmarks/record.py --out autotune_lab/recordings/2026-12-01-nvidia-h200.jsonl.gz
 
 Tunes matmul on five problems, row_softmax and vector_add on three each, exhaustively and without
 giving slow configs up, then row_softmax and the three smaller matmul problems on 64 and 32 SMs,
