@@ -107,8 +107,10 @@ class FakeStreams:
         return SimpleNamespace(record=lambda: None, synchronize=lambda: None)
 
     def synchronize(self):
-        if self.is_busy:
-            time.sleep(self.pending_ms / 1e3)
+        """Spin, as the driver does: a sleep would end whenever the machine has time for it."""
+        until = time.perf_counter() + self.pending_ms / 1e3
+        while self.is_busy and time.perf_counter() < until:
+            pass
         self.is_busy = False
 
     def launch(self):
@@ -130,7 +132,7 @@ def test_work_that_another_stream_goes_on_with_is_refused(monkeypatch):
 def test_a_host_that_is_late_refuses_nothing_where_no_stream_was_changed(monkeypatch):
     streams = FakeStreams(monkeypatch, pending_ms=0.25)
     run_alone(streams.launch)
-    assert streams.launches < 5
+    assert 1 <= streams.launches < 5
 
 
 def test_a_stream_that_torch_does_not_know_is_found_by_long_work(monkeypatch):
