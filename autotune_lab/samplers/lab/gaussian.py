@@ -54,8 +54,11 @@ class Constants:
         """Variance of one measurement."""
         return float(np.exp(self.logarithms[-1]))
 
-    def fitted(self, x: Floats, y: Floats, steps: int) -> "Constants":
-        """Return constants that explain ``y`` (n,) at ``x`` (n, columns) better, by L-BFGS."""
+    def fitted(self, x: Floats, y: Floats, steps: int) -> tuple["Constants", float]:
+        """Return constants that explain ``y`` (n,) at ``x`` (n, columns) better, by L-BFGS.
+
+        The second value is what is left to explain, a negative log posterior: less is better.
+        """
         parameters = len(self.logarithms) - 2
         bounds = [(-4.0, 3.0)] * parameters + [(-3.0, 3.0), (-9.0, 0.0)]
         squares = np.zeros((parameters, len(x), len(x)))
@@ -70,15 +73,15 @@ class Constants:
             bounds=bounds,
             options={"maxiter": steps},
         )
-        return Constants(np.asarray(found.x), self.owners) if np.isfinite(found.fun) else self
+        return Constants(np.asarray(found.x), self.owners), float(found.fun)
 
 
 class GaussianProcess:
-    """Constants and observations, ready to predict."""
+    """Constants and observations, ready to predict; ``scale`` is the unit of the constants."""
 
-    def __init__(self, constants: Constants, x: Floats, y: Floats) -> None:
+    def __init__(self, constants: Constants, x: Floats, y: Floats, scale: float) -> None:
         self._constants = constants
-        self._location, self._scale = float(y.mean()), float(y.std()) or 1.0
+        self._location, self._scale = float(y.mean()), scale
         self._x = (x / constants.column_scales).astype(np.float32)
         covariance = constants.amplitude * _matern(_distances(self._x, self._x)).astype(np.float64)
         covariance[np.diag_indices(len(x))] += constants.noise + JITTER

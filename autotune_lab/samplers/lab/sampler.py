@@ -7,15 +7,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from threadpoolctl import ThreadpoolController
 
-from autotune_lab.samplers.base import EXHAUSTED, Ledger, Observation
+from autotune_lab.samplers.base import EXHAUSTED, Ledger, Observation, PriorTask
 from autotune_lab.samplers.lab.encoding import Encoding, Rows
 from autotune_lab.samplers.lab.gaussian import Floats
 from autotune_lab.samplers.lab.neighbourhood import Neighbourhood
+from autotune_lab.samplers.lab.prior import Prior
 from autotune_lab.samplers.lab.surrogate import Surrogate
 from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.space import BoundSpace
 
 DESIGN = 12  # spread-out configs before the surrogate is asked
+WARM_DESIGN = 4  # of them after the configs that won elsewhere
 FEWEST_SUCCESSES = 4  # configs that must have run before the surrogate is asked
 SPREAD_AMONG = 400  # random rows from which the one farthest from all others is taken
 CANDIDATES = 3000  # random rows that the surrogate looks at, beside those near the best
@@ -28,8 +30,12 @@ Mask = NDArray[np.bool_]
 class LabSampler:
     """Bayesian optimisation over the rows of a finite space in which configs can fail."""
 
-    def __init__(self, seed: int, noise_floor: float | None = None) -> None:
+    def __init__(
+        self, seed: int, prior: Sequence[PriorTask] = (), noise_floor: float | None = None
+    ) -> None:
         self.stopped_because = ""
+        self._prior = tuple(prior)
+        self._seed = seed
         self._noise_floor = noise_floor
         self._rng = np.random.default_rng(seed)
         self._search: Search | None = None
@@ -46,7 +52,7 @@ class LabSampler:
         count: int,
     ) -> list[Config]:
         """Return up to ``count`` untried configs; none when the search is over."""
-        search = self._search = self._search or Search(space, self._rng)
+        search = self._search = self._search or self._bind(space)
         search.ledger.read(history)
         free = search.ledger.untried(pending)
         rows = [row for row in self._queue if free[row]][:count]
@@ -60,6 +66,12 @@ class LabSampler:
         if not rows and not pending:
             self.stopped_because = self.stopped_because or EXHAUSTED
         return [space.config(row) for row in rows[:count]]
+
+    def _bind(self, space: BoundSpace) -> "Search":
+        encoding = Encoding(space)
+        prior = Prior.of(self._prior, space, encoding, self._seed)
+        self._prior = ()  # its configs may be many
+        return Search(space, encoding, prior, self._rng)
 
     def _is_hopeless(self, search: "Search") -> bool:
         """Stop once several predictions in a row expect less than the noise floor of any row."""
@@ -84,23 +96,29 @@ class Search:
         expected_gain: relative gain expected of the best row of the latest prediction, if any.
     """
 
-    def __init__(self, space: BoundSpace, rng: np.random.Generator) -> None:
+    def __init__(
+        self, space: BoundSpace, encoding: Encoding, prior: Prior, rng: np.random.Generator
+    ) -> None:
         self.ledger = Ledger(space)
         self.expected_gain: float | None = None
         self._rng = rng
         self._size = space.size
-        self._encoding = Encoding(space)
+        self._encoding = encoding
         self._neighbourhood = Neighbourhood(space)
-        self._surrogate = Surrogate(self._encoding)
+        self._surrogate = Surrogate(encoding, prior)
+        self._starters = prior.starters
+        self._design = len(prior.starters) + WARM_DESIGN if prior.starters else DESIGN
 
     def next_rows(self, free: Mask, waiting: Rows, count: int) -> list[int]:
         """Return up to ``count`` free rows, while the ``waiting`` ones are being measured."""
         successes = np.isfinite(self.ledger.times_ms).sum()
         started = len(self.ledger.rows) + len(waiting)
-        if successes >= FEWEST_SUCCESSES and started >= DESIGN:
+        if starters := [row for row in self._starters if free[row]]:
+            return starters[:count]
+        if successes >= FEWEST_SUCCESSES and started >= self._design:
             return self._promising(free, waiting, count)
         tried = np.r_[np.array(self.ledger.rows, dtype=np.intp), waiting]
-        return self._spread_out(free, tried, min(count, max(1, DESIGN - started)))
+        return self._spread_out(free, tried, min(count, max(1, self._design - started)))
 
     def _spread_out(self, free: Mask, tried: Rows, count: int) -> list[int]:
         """Return rows each of which is far from all those before it."""
