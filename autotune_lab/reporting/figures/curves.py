@@ -13,7 +13,8 @@ from autotune_lab.reporting.figures.canvas import canvas, shorten
 def convergence(frame: pd.DataFrame, title: str) -> Figure:
     """Draw the best so far over the trials, a panel per device model, a line per problem.
 
-    Columns: panel, line, trial (from 1), efficiency (best of the context over best so far).
+    Columns: panel, line, context_id, kind (``"measured"``, else an expectation), trials (from 1),
+    efficiency (best of the context over best so far).
     """
     panels = list(dict.fromkeys(frame["panel"]))
     lines = list(dict.fromkeys(frame["line"]))
@@ -22,12 +23,13 @@ def convergence(frame: pd.DataFrame, title: str) -> Figure:
         title, 0.9 + 2.0 * rows, rows=rows, columns=min(2, len(panels)), sharey=True
     )
     for axis, panel in zip(axes, panels, strict=False):
-        for line, part in frame[frame["panel"] == panel].groupby("line", sort=False):
-            index = lines.index(str(line))
-            axis.step(
-                part["trial"], part["efficiency"], where="post", color=palette.series(index),
-                linestyle=("-", "--", ":", "-.")[index // len(palette.SERIES) % 4],
-            )  # fmt: skip
+        mine = frame[frame["panel"] == panel]
+        for (line, _, kind), part in mine.groupby(["line", "context_id", "kind"], sort=False):
+            colour = palette.series(lines.index(str(line)))
+            if kind == "measured":
+                axis.step(part["trials"], part["efficiency"], where="post", color=colour)
+            else:
+                axis.plot(part["trials"], part["efficiency"], "--", color=colour, linewidth=1)
         axis.set_xscale("log")
         axis.set_title(shorten(panel, 40))
         axis.grid(axis="y")

@@ -1,10 +1,10 @@
-"""Dot plots, one line per context: gains over the default, and promises against fresh rounds."""
+"""Dot plots, one line per context: gains, promises against fresh rounds, costs of one step."""
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from autotune_lab.reporting import palette
 from autotune_lab.reporting.figures.canvas import canvas, shorten
@@ -52,6 +52,31 @@ def optimism(frame: pd.DataFrame, title: str) -> Figure:
     axes.set_xlabel("time relative to the median over fresh rounds")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     axes.margins(x=0.08)
+    return figure
+
+
+def sharpness(frame: pd.DataFrame, title: str) -> Figure:
+    """Draw the loss of each neighbour of each winner, with the median, a line per winner.
+
+    Columns: label, loss (1 where it does not run), state.
+    """
+    labels = list(dict.fromkeys(frame["label"]))
+    figure, (axes,) = canvas(title, _height(len(labels)))
+    fails = frame["state"] == "does not run"
+    places = frame["label"].map({label: place for place, label in enumerate(labels)})
+    # Marks of one line are spread a little, so that equal losses do not hide one another.
+    heights = places + frame.groupby("label").cumcount() % 5 * 0.09 - 0.18
+    for chosen, marker, colour in ((~fails, "o", palette.BLUE), (fails, "x", palette.INK)):
+        axes.plot(
+            frame["loss"][chosen], heights[chosen], marker, color=colour, markersize=5.5, alpha=0.8
+        )
+    medians = frame.groupby("label")["loss"].median().reindex(labels)
+    middles = np.arange(len(labels))
+    axes.vlines(medians, middles - 0.36, middles + 0.36, color=palette.ORANGE, linewidth=2.5)
+    _lines(axes, pd.Series(labels))
+    axes.set_xlim(left=-0.02)
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.set_xlabel("loss against the winner")
     return figure
 
 
