@@ -151,9 +151,14 @@ def noise_floor(times_ms: Matrix) -> float:
 
 
 def is_launch_bound(trial: Trial, median_ms: float, floor_ms: float | None) -> bool:
-    """Say whether a launch takes longer than the kernel: its time is below twice the floor."""
-    flagged = any(FLAG_LAUNCH_BOUND in m.flags for m in trial.measurements if m.is_eligible)
-    return flagged or (floor_ms is not None and median_ms < 2 * floor_ms)
+    """Say whether a launch takes longer than the kernel: its time is below twice the floor.
+
+    Where the floor is not known, most of its measurements must have been flagged so.
+    """
+    if floor_ms is not None:
+        return median_ms < 2 * floor_ms
+    flagged = [FLAG_LAUNCH_BOUND in m.flags for m in trial.measurements if m.is_eligible]
+    return sum(flagged) > len(flagged) / 2
 
 
 def _times_by_round(trial: Trial, numbers: frozenset[int] | None) -> dict[int, float]:

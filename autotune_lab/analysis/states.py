@@ -60,6 +60,13 @@ def needs(trials: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
     return table.assign(limit_shared_bytes=table["context_id"].map(limit).fillna(0).astype("int64"))
 
 
+def complete(trials: pd.DataFrame, known: pd.DataFrame) -> frozenset[str]:
+    """Return the ids of the contexts whose whole space has ended in some state."""
+    table = coverage(trials, known)
+    is_whole = (table["space_size"] > 0) & (table["seen"] >= table["space_size"])
+    return frozenset(table.loc[is_whole, "context_id"])
+
+
 def coverage(trials: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """Return how much of each space has ended in some state.
 

@@ -6,13 +6,19 @@ Contexts of different environments stand side by side and are never averaged.
 """
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
 
-from autotune_lab.analysis.matrix import DOES_NOT_RUN, STATE_NAMES, Column, TimeMatrix
+from autotune_lab.analysis.matrix import (
+    DOES_NOT_RUN,
+    NOT_MEASURED,
+    STATE_NAMES,
+    Column,
+    TimeMatrix,
+)
 from autotune_lab.spaces.config import Config
 
 
@@ -64,6 +70,7 @@ class Entry:
 
 
 DEFAULT = "default"
+OUTSIDE = "outside the space there"
 COLUMNS = [field.name for field in fields(Entry)]
 
 
@@ -72,6 +79,8 @@ def entries(
     axis: Axis,
     floors: pd.DataFrame | None = None,
     defaults: Mapping[str, str] | None = None,
+    *,
+    complete: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return every cell of a kernel's transfer matrices along an axis, one row an ``Entry``.
 
@@ -80,6 +89,8 @@ def entries(
         axis: what differs; contexts that differ in more stand in different groups.
         floors: from ``noise.floors``.
         defaults: context id -> id of the kernel's declared default config there.
+        complete: ids of contexts whose whole space was tried (``states.complete``), so that a
+            config which was not is outside that space.
     """
     found: list[Entry] = []
     for columns in groups(matrix.columns, axis):
@@ -92,6 +103,9 @@ def entries(
             ]
     rows = [[getattr(entry, name) for name in COLUMNS] for entry in found]
     frame = pd.DataFrame(rows, columns=COLUMNS)
+    is_outside = (frame["state"] == STATE_NAMES[NOT_MEASURED]) & (frame["reason"] == "")
+    is_outside &= frame["run_context_id"].isin(list(complete))
+    frame.loc[is_outside, "reason"] = OUTSIDE
     return frame.astype({"is_real": "boolean", "is_default": bool})
 
 

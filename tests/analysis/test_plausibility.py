@@ -44,7 +44,7 @@ def test_times_under_the_least_traffic_are_found(times):
     found = flagged({"a": times}, bytes=8e9, copy_gbs=4000.0)
     (row,) = found.to_dict("records")
     assert row["flag"] == BELOW_FLOOR
-    assert row["cells"] == (times < 2 / 1.05).sum()
+    assert row["cells"] == (times < 2 / 1.5).sum()
     assert "copy bandwidth" in row["detail"]
 
 

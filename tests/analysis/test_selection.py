@@ -1,6 +1,7 @@
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,3 +201,18 @@ def test_a_transferred_config_competes_by_its_transfer_time():
     foreign = Trial("c", Config(BLOCK=9), TrialState.OK, measurements=(moved,))
     assert first_look(foreign) is moved
     assert decide(context(), [foreign, trial(1, 1.0)]).config == Config(BLOCK=9)
+
+
+def test_without_a_known_floor_the_flags_of_most_measurements_decide():
+    def one(block, ms, flagged):
+        made = trial(block, ms, flags=("launch_bound",))
+        played = [
+            *rounds([ms] * flagged, flags=("launch_bound",)),
+            *rounds([ms] * (5 - flagged), first=flagged + 1),
+        ]
+        return replace(made, measurements=(*made.measurements, *played))
+
+    often = decide(context(), [one(1, 0.004, 4), one(2, 0.003, 4)])
+    assert "below_launch_floor" in often.flags
+    seldom = decide(context(), [one(1, 0.004, 1), one(2, 0.003, 1)])
+    assert "below_launch_floor" not in seldom.flags

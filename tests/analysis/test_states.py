@@ -1,4 +1,4 @@
-from autotune_lab.analysis.states import counts, coverage, needs, reasons
+from autotune_lab.analysis.states import complete, counts, coverage, needs, reasons
 from autotune_lab.records import SpaceSnapshot
 from tests.analysis.making import Table
 
@@ -54,3 +54,15 @@ def test_coverage_counts_what_ended():
         [4, 9],
         [1, 2],
     ]
+
+
+def test_a_context_is_complete_when_its_whole_space_ended():
+    table = Table()
+    whole = table.context("a", space=SpaceSnapshot({}, (), (), 2))
+    part = table.context("b", space=SpaceSnapshot({}, (), (), 2))
+    for context in (whole, part):
+        table.trial(context, 1, 1.0)
+    table.trial(whole, 2, state="crashed")
+    table.trial(part, 2, state="interrupted")
+    trials, _, contexts = table.frames()
+    assert complete(trials, contexts) == {whole}

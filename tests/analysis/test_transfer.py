@@ -195,3 +195,14 @@ def test_a_loss_is_real_only_above_the_noise_floor():
     assert cells["a", "b"].loss == pytest.approx(1 - 0.9 / 1.04)
     assert cells["a", "b"].is_real
     assert not cells["a", "a"].is_real
+
+
+def test_a_config_missing_from_a_complete_space_is_outside_it(three):
+    matrix = only(three)
+    complete = {column.context_id for column in matrix.columns if column.device_model == "c"}
+    cells = by_cell(entries(matrix, Axis.DEVICE, complete=complete))
+    assert (cells["a", "c"].state, cells["a", "c"].reason) == (
+        "not measured",
+        "outside the space there",
+    )
+    assert cells["a", "b"].reason == "launch_error: no kernel image"
