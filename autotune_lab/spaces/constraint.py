@@ -224,27 +224,6 @@ class BoundConstraint:
         return f"{what} (for {values})" if values else what
 
 
-def built_in(names: Mapping[str, Any]) -> tuple[Constraint, ...]:
-    """Return the rules that hold for every Triton kernel, whatever its author declares."""
-    if "num_warps" not in names:
-        return ()
-    return tuple(_built_in(reason, text) for reason, text in _NUM_WARPS_RULES)
-
-
-def _built_in(reason: str, text: str) -> Constraint:
-    expression = Expression.parse(text)
-    return Constraint(
-        f"built-in: {reason}", reason, expression.names, lambda resolve, _: expression.bind(resolve)
-    )
-
-
-_NUM_WARPS_RULES = (
-    ("num_warps is a power of two", "num_warps > 0 and num_warps & (num_warps - 1) == 0"),
-    # A block has at most 1024 threads, on NVIDIA and AMD alike; a warp has 32 or 64.
-    ("num_warps * device.warp_size <= 1024", "num_warps * device.warp_size <= 1024"),
-)
-
-
 def _signature(
     function: Callable[..., bool], label: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:

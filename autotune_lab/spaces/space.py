@@ -6,7 +6,7 @@ from typing import Any
 
 from autotune_lab.errors import DefinitionError
 from autotune_lab.spaces.bound import BoundSpace
-from autotune_lab.spaces.constraint import Constraint, DeviceFacts, Rule, Scope, built_in
+from autotune_lab.spaces.constraint import Constraint, DeviceFacts, Rule, Scope
 from autotune_lab.spaces.enumeration import enumerate_rows
 from autotune_lab.spaces.parameter import Parameter, next_power_of_two, powers_of_two
 
@@ -41,7 +41,7 @@ class Space:
                 faults.extend(f"{error.where}: {fault}" for fault in error.faults)
         if faults:
             raise DefinitionError("space", faults)
-        self._set(tuple(made), built_in(parameters))
+        self._set(tuple(made), ())
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -132,23 +132,16 @@ def test_what_is_no_rule_is_refused(rule):
         Space(A=[1]).where(rule)
 
 
-def test_num_warps_must_be_a_power_of_two():
-    bound = Space(num_warps=[0, 1, 2, 3, 4, 6, 8]).bind(MATMUL)
-    assert [config["num_warps"] for config in bound] == [1, 2, 4, 8]
-    assert bound.rejections == {"built-in: num_warps is a power of two": 3}
+def test_a_launch_option_has_no_rules_of_its_own():
+    """What a compiler refuses gets a trial with a reason; hidden here, it would not be counted."""
+    bound = Space(num_warps=[0, 3, 8, 64]).bind(MATMUL, MI300)
+    assert (bound.size, bound.rejections, bound.skipped) == (4, {}, ())
 
 
-def test_a_warp_of_64_halves_the_legal_num_warps():
-    space = Space(num_warps=[8, 16, 32, 64])
-    rule = "built-in: num_warps * device.warp_size <= 1024"
+def test_a_declared_rule_about_threads_follows_the_warp_size():
+    space = Space(num_warps=[8, 16, 32, 64]).where("num_warps * device.warp_size <= 1024")
     assert names_of(space, model=H200) == [(8,), (16,), (32,)]
     assert names_of(space, model=MI300) == [(8,), (16,)]
-    assert space.bind(MATMUL, MI300).rejections[rule] == 2
-    assert rule in space.bind(MATMUL).skipped
-
-
-def test_a_kernel_without_num_warps_has_no_rule_about_it():
-    assert Space(A=[3]).bind(MATMUL, H200).rejections == {}
 
 
 def test_heuristics_are_apart_from_legality_and_can_be_switched_off():
