@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from autotune_lab.spaces.space import Space
     from autotune_lab.store.query import Query
     from autotune_lab.store.store import Store
-    from autotune_lab.tuning.running import run_study
+    from autotune_lab.tuning.running import run_study, run_study_here
     from autotune_lab.tuning.study import Budget, Study
 
 __version__ = "0.1.0"
@@ -78,6 +78,7 @@ __all__ = [
     "next_power_of_two",
     "powers_of_two",
     "run_study",
+    "run_study_here",
     "write_report",
 ]
 
@@ -98,6 +99,7 @@ _HOMES = {
     "next_power_of_two": "autotune_lab.spaces.parameter",
     "powers_of_two": "autotune_lab.spaces.parameter",
     "run_study": "autotune_lab.tuning.running",
+    "run_study_here": "autotune_lab.tuning.running",
     "write_report": "autotune_lab.reporting.making",
 }  # all other names are errors
 

@@ -91,9 +91,3 @@ class Study:
                     for sampler in self.samplers:
                         for seed in self.seeds:
                             yield Task(kernel, problem, device, sampler, seed)
-
-    def run(self, *, store_url: str | None = None) -> None:
-        """Run the study as ``autotune-lab run`` would, with plain lines on standard error."""
-        from autotune_lab.tuning.running import run_study_here
-
-        run_study_here(self, store_url=store_url)

@@ -4,9 +4,9 @@ Read the answer in the report: the winner's interval, the configs tied with it, 
 default would have cost.
 """
 
-from autotune_lab import Budget, Study
+from autotune_lab import Budget, Study, run_study_here
 
 study = Study(kernels=["KERNEL"], devices=["auto"], budget=Budget(trials=100))
 
 if __name__ == "__main__":
-    study.run()
+    run_study_here(study)
