@@ -30,6 +30,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
         add_completion=False,
+        rich_markup_mode=None,  # plain help: its dress takes longer to load than all the rest
     )
     app.callback()(_global_options)
     for module in sorted(pkgutil.iter_modules(commands.__path__), key=lambda found: found.name):

@@ -4,21 +4,10 @@ from typing import Annotated
 
 import typer
 
-from autotune_lab.store.query import Query
-
 KernelOption = Annotated[str | None, typer.Option("--kernel", help="Only this kernel.")]
 ProblemOption = Annotated[str | None, typer.Option("--problem", help="Only this problem.")]
 ModelOption = Annotated[str | None, typer.Option("--device-model", help="Only this device model.")]
 StudyOption = Annotated[str | None, typer.Option("--study", help="Only this study.")]
 SimulatedOption = Annotated[
     bool, typer.Option("--include-simulated", help="Also interpreter and fake-timer results.")
-]
-
-__all__ = [
-    "KernelOption",
-    "ModelOption",
-    "ProblemOption",
-    "Query",
-    "SimulatedOption",
-    "StudyOption",
 ]

@@ -7,7 +7,6 @@ from autotune_lab.cli.queries import (
     KernelOption,
     ModelOption,
     ProblemOption,
-    Query,
     SimulatedOption,
 )
 from autotune_lab.cli.state import open_store
@@ -27,6 +26,7 @@ def command(
     """
     from autotune_lab.analysis import winners
     from autotune_lab.cli.studying import show_picks
+    from autotune_lab.store.query import Query
 
     query = Query(
         kernel=kernel,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune_lab.cli.output import JsonOption, show_json
-from autotune_lab.cli.queries import KernelOption, ModelOption, ProblemOption, Query
+from autotune_lab.cli.queries import KernelOption, ModelOption, ProblemOption
 from autotune_lab.cli.state import open_store
 
 
@@ -25,6 +25,7 @@ def command(
     """Write the winners of each device model, with their evidence, as files to ship."""
     from autotune_lab.analysis import winners
     from autotune_lab.exporting.writing import export
+    from autotune_lab.store.query import Query
 
     query = Query(kernel=kernel, problem=problem, device_model=device_model)
     with open_store(context) as store:

@@ -10,7 +10,6 @@ from autotune_lab.cli.queries import (
     KernelOption,
     ModelOption,
     ProblemOption,
-    Query,
     SimulatedOption,
     StudyOption,
 )
@@ -30,6 +29,7 @@ def command(
 ) -> None:
     """Write a self-contained HTML page, the same in Markdown, its figures and its data."""
     from autotune_lab.reporting.making import write_report
+    from autotune_lab.store.query import Query
 
     query = Query(
         kernel=kernel,

@@ -6,11 +6,12 @@ import typer
 
 from autotune_lab.cli.output import JsonOption, show, show_json
 from autotune_lab.cli.state import open_store
-from autotune_lab.codec import to_plain
 
 
 def command(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the runs in the store: when, where, how they ended, how many trials they added."""
+    from autotune_lab.codec import to_plain
+
     with open_store(context) as store:
         found = [to_plain(study) for study in store.studies()]
     if as_json:

@@ -9,7 +9,6 @@ from autotune_lab.cli.queries import (
     KernelOption,
     ModelOption,
     ProblemOption,
-    Query,
     SimulatedOption,
     StudyOption,
 )
@@ -29,6 +28,7 @@ def command(
 ) -> None:
     """List trials, fastest first, then the failed ones with their reasons."""
     from autotune_lab.store import frames
+    from autotune_lab.store.query import Query
 
     query = Query(
         kernel=kernel,
