@@ -11,50 +11,44 @@ EXACT_CELLS = 6_000
 Rows = NDArray[np.int64]
 
 
-class Covering:
-    """One table of which row reaches which column, asked for covers of several sizes.
+def cover(
+    reaches: NDArray[np.bool_], worth: NDArray[np.float64], size: int
+) -> tuple[Rows | None, bool]:
+    """Return at most ``size`` rows that reach every column, or None; and whether None is proven.
 
-    Rows that reach no more than another one are set aside first; of equals the worthiest stays.
+    Rows that reach no more than another one are set aside first.
 
     Args:
-        reaches: (rows, columns) bool.
+        reaches: (rows, columns) which row reaches which column.
         worth: (rows,) which of two equal rows is preferred.
+        size: the most rows.
     """
+    reached = reaches.sum(axis=1)
+    if not reaches.any(axis=0).all() or np.sort(reached)[-size:].sum() < reaches.shape[1]:
+        return None, True
+    order = np.lexsort((-worth, -reached))
+    rows: Rows = order[_maximal(reaches[order])]
+    sets = reaches[rows]
+    found = _greedily(sets)
+    if len(found) <= size:
+        return rows[found], True
+    if sets.size > EXACT_CELLS:
+        return None, False
+    fewest = _exactly(sets)
+    if fewest is None:
+        return None, False
+    return (rows[fewest], True) if len(fewest) <= size else (None, True)
 
-    def __init__(self, reaches: NDArray[np.bool_], worth: NDArray[np.float64]) -> None:
-        order = np.lexsort((-worth, -reaches.sum(axis=1)))
-        self.rows: Rows = order[_maximal(reaches[order])]
-        self.sets = reaches[self.rows]
-        self.greedy = _greedily(self.sets)
-        self.fewest: Rows | None = None
-        self.is_exact = False
 
-    def within(self, size: int) -> tuple[Rows | None, bool]:
-        """Return a cover of at most a size, or None; and whether "None" is proven."""
-        if self.greedy is not None and len(self.greedy) <= size:
-            return self.rows[self.greedy], True
-        largest_first = -np.sort(-self.sets.sum(axis=1))
-        if self.greedy is None or largest_first[:size].sum() < self.sets.shape[1]:
-            return None, True
-        self._solve(self.greedy)
-        if self.fewest is not None and len(self.fewest) <= size:
-            return self.rows[self.fewest], True
-        return None, self.is_exact
-
-    def _solve(self, greedy: Rows) -> None:
-        """Find the smallest cover once."""
-        if self.fewest is not None:
-            return
-        self.fewest = greedy
-        if self.sets.size <= EXACT_CELLS:
-            solved = milp(
-                c=np.ones(len(self.sets)),
-                integrality=np.ones(len(self.sets)),
-                bounds=Bounds(0, 1),
-                constraints=LinearConstraint(csr_array(self.sets.T.astype(np.float64)), lb=1),
-            )
-            if solved.success:
-                self.fewest, self.is_exact = np.flatnonzero(solved.x > 0.5), True
+def _exactly(sets: NDArray[np.bool_]) -> Rows | None:
+    """Solve set cover as an integer program; None if the solver gives up."""
+    solved = milp(
+        c=np.ones(len(sets)),
+        integrality=np.ones(len(sets)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(csr_array(sets.T.astype(np.float64)), lb=1),
+    )
+    return np.flatnonzero(solved.x > 0.5) if solved.success else None
 
 
 def _maximal(reaches: NDArray[np.bool_]) -> Rows:
@@ -79,14 +73,11 @@ def _words(reaches: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=1).view(np.uint64)
 
 
-def _greedily(sets: NDArray[np.bool_]) -> Rows | None:
-    """Take the row that reaches most of what is left, until nothing is; None if that can't be."""
+def _greedily(sets: NDArray[np.bool_]) -> Rows:
+    """Take the row that reaches most of what is left, until nothing is."""
     left = np.ones(sets.shape[1], dtype=bool)
     chosen: list[int] = []
     while left.any():
-        gains = (sets & left).sum(axis=1)
-        if not gains.max(initial=0):
-            return None
-        chosen.append(int(gains.argmax()))
+        chosen.append(int((sets & left).sum(axis=1).argmax()))
         left &= ~sets[chosen[-1]]
     return np.array(chosen, dtype=np.int64)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from autotune_lab.analysis.covering import Covering
+from autotune_lab.analysis.covering import cover
 from autotune_lab.analysis.matrix import Floats, TimeMatrix
 from autotune_lab.spaces.config import Config
 
@@ -106,7 +106,7 @@ class _Centers:
             if above == len(self.levels):
                 return self.rows, True
             reaches = self.efficiency >= self.levels[above]
-            better, is_proven = Covering(reaches, self.efficiency.mean(axis=1)).within(size)
+            better, is_proven = cover(reaches, self.efficiency.mean(axis=1), size)
             if better is None:
                 return self.rows, is_proven
             self.rows = _swap(self.efficiency, _fill(self.efficiency, better, size), _by_worst)
