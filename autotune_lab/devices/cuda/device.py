@@ -6,6 +6,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -77,23 +78,10 @@ class CudaDevice:
 
     @functools.cached_property
     def _model(self) -> DeviceModel:
-        properties = self._properties
-        is_amd = torch.version.hip is not None
-        mig_profile = re.search(r"MIG (\S+)", properties.name)
         part = self._part
-        return DeviceModel(
-            name=properties.name,
-            vendor="amd" if is_amd else "nvidia",
-            architecture=_architecture(properties, is_amd=is_amd),
-            sm_count=part.sm_count if part else properties.multi_processor_count,
-            memory_bytes=properties.total_memory,
-            partition=part.name if part else mig_profile[1] if mig_profile else "",
-            power_limit_w=self._card.power_limit_w(),
-            l2_bytes=self._l2_bytes,
-            max_shared_bytes=_max_shared_bytes(properties, self._index),
-            warp_size=properties.warp_size,
-            max_threads_per_sm=properties.max_threads_per_multi_processor,
-            registers_per_sm=int(getattr(properties, "regs_per_multiprocessor", 65536)),
+        model = read_model(self._index)
+        return (
+            model if part is None else replace(model, sm_count=part.sm_count, partition=part.name)
         )
 
     def environment(self) -> Environment:
@@ -185,6 +173,32 @@ def open_cuda(argument: str, part: str) -> CudaDevice:
         raise no_device("the CUDA driver finds no usable GPU")
     _refuse_capture()
     return CudaDevice(_ordinal(argument), part)
+
+
+def read_model(index: int) -> DeviceModel:
+    """Return the device model of a whole GPU, or MIG slice, that torch sees under an ordinal."""
+    properties: Any = torch.cuda.get_device_properties(index)
+    is_amd = torch.version.hip is not None
+    mig_profile = re.search(r"MIG (\S+)", properties.name)
+    return DeviceModel(
+        name=properties.name,
+        vendor="amd" if is_amd else "nvidia",
+        architecture=_architecture(properties, is_amd=is_amd),
+        sm_count=properties.multi_processor_count,
+        memory_bytes=properties.total_memory,
+        partition=mig_profile[1] if mig_profile else "",
+        power_limit_w=Card(_uuid_of(properties, index)).power_limit_w(),
+        l2_bytes=int(getattr(properties, "L2_cache_size", 0)),
+        max_shared_bytes=_max_shared_bytes(properties, index),
+        warp_size=properties.warp_size,
+        max_threads_per_sm=properties.max_threads_per_multi_processor,
+        registers_per_sm=int(getattr(properties, "regs_per_multiprocessor", 65536)),
+    )
+
+
+def read_driver(index: int) -> str:
+    """Return the version of the driver of a GPU, or ``""``."""
+    return Card(_uuid_of(torch.cuda.get_device_properties(index), index)).driver()
 
 
 def _refuse_capture() -> None:
