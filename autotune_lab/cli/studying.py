@@ -21,7 +21,7 @@ def conduct(
     """Run a study with a display and show its picks; with ``dry_run`` only say what would be done.
 
     Raises:
-        typer.Exit: with code 1 when no context found a winner.
+        typer.Exit: no context found a winner; with the code of the first one's error.
     """
     root = settings(context).root
     if dry_run:
@@ -31,7 +31,7 @@ def conduct(
         result = run_study(study, store, root=root, observe=observe, compile_workers=workers)
     show_result(result, as_json=as_json)
     if result.failures and not result.picks:
-        raise typer.Exit(1)
+        raise typer.Exit(result.failures[0].error.exit_code)
 
 
 def planned(study: Study, context: typer.Context) -> list[dict[str, Any]]:

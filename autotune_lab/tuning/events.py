@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from autotune_lab.errors import AutotuneLabError
 from autotune_lab.records import Context, Pick, Trial
 
 
@@ -62,7 +63,7 @@ class ContextFailed:
     """A context ended without a winner; the study goes on."""
 
     task: str
-    error: Exception
+    error: AutotuneLabError
 
 
 @dataclass(frozen=True, slots=True)

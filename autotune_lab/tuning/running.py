@@ -14,7 +14,7 @@ from autotune_lab import catalog, plugins
 from autotune_lab.codec import to_plain
 from autotune_lab.compiling.pool import CompilePool
 from autotune_lab.devices.opening import capabilities_of, resolve
-from autotune_lab.errors import AutotuneLabError, TuningError, UsageError
+from autotune_lab.errors import AutotuneLabError, NoDevice, TuningError, UsageError
 from autotune_lab.execution.opening import open_executor
 from autotune_lab.records import Hello, Phase, Pick
 from autotune_lab.samplers.base import Sampler
@@ -28,6 +28,9 @@ from autotune_lab.tuning.playoff import Playoff
 from autotune_lab.tuning.screening import Bench, Screening
 from autotune_lab.tuning.study import Study, Task
 from autotune_lab.tuning.transfer import foreign_winners, transfer
+
+# NoDevice, because a recording may hold one problem of a kernel and lack another.
+FAULTS_OF_A_CONTEXT = (TuningError, UsageError, NoDevice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +158,14 @@ class _Runner:
         swept = self.store.sweep_interrupted()
         if swept:
             self.observe(Notice(f"{swept} trials of runs that died are marked interrupted"))
-        for device in dict.fromkeys(task.device for task in tasks):
-            with self._bench(device) as (bench, hello):
-                for task in tasks:
-                    if task.device == device:
-                        self._attempt(task, bench, hello)
-        if Phase.TRANSFER in self.study.phases:
+        phases = self.study.phases
+        if Phase.SCREEN in phases or Phase.TRANSFER not in phases:
+            for device in dict.fromkeys(task.device for task in tasks):
+                with self._bench(device) as (bench, hello):
+                    for task in tasks:
+                        if task.device == device:
+                            self._attempt(task, bench, hello)
+        if Phase.TRANSFER in phases:
             self._transfer(tasks)
 
     @contextlib.contextmanager
@@ -210,7 +215,7 @@ class _Runner:
                 ).run()
             if Phase.PLAYOFF in self.study.phases:
                 self.picks.append(Playoff(bench, opened).run())
-        except (TuningError, UsageError) as error:
+        except FAULTS_OF_A_CONTEXT as error:
             self._note_failure(task, error)
 
     def _transfer(self, tasks: Sequence[Task]) -> None:
@@ -220,11 +225,17 @@ class _Runner:
                 for task in _distinct(tasks, device):
                     try:
                         opened = self._open(task, hello)
-                        transfer(bench, opened, foreign_winners(opened, self.picks))
+                        transfer(bench, opened, foreign_winners(opened, self._winners(opened)))
                         if Phase.PLAYOFF in self.study.phases:
                             self._replace(Playoff(bench, opened).run())
-                    except (TuningError, UsageError) as error:
+                    except FAULTS_OF_A_CONTEXT as error:
                         self._note_failure(task, error)
+
+    def _winners(self, opened: OpenContext) -> list[Pick]:
+        """Return the winners to carry over: this run's, or the stored ones if it screens none."""
+        if Phase.SCREEN in self.study.phases:
+            return self.picks
+        return self.store.picks(kernel=opened.context.kernel.name)
 
     def _replace(self, pick: Pick) -> None:
         self.picks = [p for p in self.picks if p.context.id != pick.context.id] + [pick]

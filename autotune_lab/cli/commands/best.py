@@ -20,7 +20,9 @@ def command(
     include_simulated: SimulatedOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the winner of each context, with its interval, its ties and what it beats.
+    """Show winners with their intervals and ties.
+
+    One for each kernel, problem and device model, with the time of what it beats.
 
     Exits with 1 when there is none.
     """

@@ -7,7 +7,9 @@ from autotune_lab.cli.state import settings
 
 
 def command(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Check GPU, driver, torch, Triton, interpreter, compiler and store, each by using it.
+    """Check this machine part by part, by use.
+
+    GPU, driver, torch, Triton, interpreter, compiler and store are examined.
 
     The vector copy is compiled, interpreted and, with a GPU, measured: a broken environment is told
     from a broken kernel. Exits with 1 when something that tuning needs does not work.

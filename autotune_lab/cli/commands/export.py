@@ -22,7 +22,10 @@ def command(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the winners of each device model, with their evidence, as files to ship."""
+    """Write winners as files to ship.
+
+    One file per device model, with the evidence for each winner.
+    """
     from autotune_lab.analysis import winners
     from autotune_lab.exporting.writing import export
     from autotune_lab.store.query import Query

@@ -10,7 +10,9 @@ def command(
     directory: Annotated[Path, typer.Argument(help="Folder of the new lab.")] = Path(),
     kernel: Annotated[str, typer.Option(help="Bundled kernel to start from.")] = "vector_add",
 ) -> None:
-    """Write search_spaces/, studies/ and reports/ with a first kernel and a first study.
+    """Write a lab of your own.
+
+    That is search_spaces/, studies/ and reports/ with a first kernel and a first study.
 
     Nothing is overwritten: if any file exists already, all clashes are named and none is written.
     """

@@ -15,7 +15,7 @@ def command(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the kernels that can be tuned, or show one in full."""
+    """List kernels, or show one in full."""
     from autotune_lab import catalog
 
     root = settings(context).root

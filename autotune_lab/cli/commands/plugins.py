@@ -4,7 +4,10 @@ from autotune_lab.cli.output import JsonOption, show
 
 
 def command(as_json: JsonOption = False) -> None:
-    """List devices, samplers, export formats and report sections, third-party ones included."""
+    """List what extends the lab.
+
+    Devices, samplers, formats and report sections, third-party ones included.
+    """
     from autotune_lab import plugins
 
     rows = [

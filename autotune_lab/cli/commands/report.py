@@ -27,7 +27,10 @@ def command(
     title: Annotated[str, typer.Option(help="The page's title.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Write a self-contained HTML page, the same in Markdown, its figures and its data."""
+    """Write the page for review.
+
+    A self-contained HTML page, the same in Markdown, its figures and its data.
+    """
     from autotune_lab.reporting.making import write_report
     from autotune_lab.store.query import Query
 

@@ -20,8 +20,9 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a study file: its module-level ``study = Study(...)``.
+    """Run a study file.
 
+    That is its module-level ``study = Study(...)``.
     Run it again to go on where it stopped.
     """
     import dataclasses

@@ -9,7 +9,10 @@ from autotune_lab.cli.state import open_store
 
 
 def command(context: typer.Context, as_json: JsonOption = False) -> None:
-    """List the runs in the store: when, where, how they ended, how many trials they added."""
+    """List what was run, when and where.
+
+    With how it ended and how many trials it has.
+    """
     from autotune_lab.codec import to_plain
 
     with open_store(context) as store:

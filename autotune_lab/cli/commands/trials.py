@@ -26,7 +26,10 @@ def command(
     include_simulated: SimulatedOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List trials, fastest first, then the failed ones with their reasons."""
+    """List trials, fastest first.
+
+    The failed ones follow, with their reasons.
+    """
     from autotune_lab.store import frames
     from autotune_lab.store.query import Query
 

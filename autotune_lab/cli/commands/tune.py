@@ -34,7 +34,9 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tune a kernel: screen its space, play the leaders off, store everything.
+    """Tune a kernel.
+
+    Screens its space, plays the leaders off, stores everything.
 
     Run it again to go on where it stopped; nothing that is stored is measured twice.
     """
