@@ -53,7 +53,7 @@ def effects(matrix: TimeMatrix) -> pd.DataFrame:
                         "loss": 1 - best_ms / here_ms,
                     }
                 )
-    return pd.DataFrame(rows, columns=EFFECT_COLUMNS)
+    return as_declared(rows, EFFECT_COLUMNS, "value")
 
 
 def winning_values(matrix: TimeMatrix) -> pd.DataFrame:
@@ -94,7 +94,15 @@ def shifts(matrix: TimeMatrix) -> pd.DataFrame:
                 "is_stable": len(distinct) == 1,
             }
         )
-    return pd.DataFrame(rows, columns=SHIFT_COLUMNS)
+    return as_declared(rows, SHIFT_COLUMNS, "modal_value")
+
+
+def as_declared(rows: list[dict[str, Any]], columns: list[str], *names: str) -> pd.DataFrame:
+    """Return rows as a frame whose named columns keep each value's own type: 128 beside None."""
+    frame = pd.DataFrame(rows, columns=columns)
+    for name in names:
+        frame[name] = pd.Series([row[name] for row in rows], dtype=object)
+    return frame
 
 
 def codes_of(values: Sequence[Any]) -> Mapping[Any, int]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from autotune_lab.analysis.matrix import MEASURED, NOT_MEASURED, STATE_NAMES, TimeMatrix
+from autotune_lab.analysis.parameters import as_declared
 from autotune_lab.records import SpaceSnapshot
 from autotune_lab.spaces.config import Config
 
@@ -77,7 +78,7 @@ def neighbours(matrix: TimeMatrix, column: int, space: SpaceSnapshot) -> pd.Data
                     "time_ms": matrix.times_ms[row, column] if row >= 0 else np.nan,
                 }
             )
-    return pd.DataFrame(rows, columns=NEIGHBOUR_COLUMNS)
+    return as_declared(rows, NEIGHBOUR_COLUMNS, "value_from", "value_to")
 
 
 NEIGHBOUR_COLUMNS = [

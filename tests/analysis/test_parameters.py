@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from autotune_lab.analysis.importance import Evaluator, as_study, importance
-from autotune_lab.analysis.parameters import effects, shifts, winning_values
+from autotune_lab.analysis.parameters import as_declared, effects, shifts, winning_values
 from autotune_lab.records import SpaceSnapshot
 from autotune_lab.spaces.config import Config
 from tests.analysis.making import Table
@@ -82,3 +82,10 @@ def test_a_study_for_optunas_tools_has_the_trials_that_ran(matrix):
     assert len(study.trials) == 16
     assert study.best_value == 0.0
     assert study.best_params == {"BLOCK": 0, "mode": 0}
+
+
+def test_values_keep_their_types_beside_none():
+    frame = as_declared(
+        [{"value": 128, "loss": 0.5}, {"value": None, "loss": 1.0}], ["value", "loss"], "value"
+    )
+    assert [type(value) for value in frame["value"]] == [int, type(None)]
