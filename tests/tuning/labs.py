@@ -1,5 +1,7 @@
 """Small labs for tests: a kernel file, a synthetic recording of it, and a way to run studies on them."""
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -141,6 +143,23 @@ class Lab:
         study = Study(**{**settings, **changes})  # type: ignore[arg-type]
         with self.store() as store:
             return run_study(study, store, root=self.root, observe=self.events.append)
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line as a user would call it in the lab's folder."""
+        return [sys.executable, "-m", "autotune_lab", *arguments]
+
+    def call(
+        self, *arguments: str, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command line in the lab's folder and wait for it."""
+        return subprocess.run(
+            self.command(*arguments), cwd=self.root, env={**os.environ, **(env or {})},
+            capture_output=True, text=True, check=False, timeout=240,
+        )  # fmt: skip
+
+    def by(self, name: str) -> dict[object, Trial]:
+        """All trials by the value of one parameter."""
+        return {trial.config[name]: trial for trial in self.trials()}
 
     def store(self) -> Store:
         return Store.open(f"sqlite:///{self.root}/lab.db")

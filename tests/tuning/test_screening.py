@@ -44,7 +44,9 @@ def test_a_budget_counts_what_is_stored_and_changes_none_of_it(lab):
     after = {trial.id: trial for trial in lab.trials()}
     assert len(after) == 25
     screened = {i: (t.config, t.state, t.measurements[0]) for i, t in before.items()}
-    assert screened == {i: (after[i].config, after[i].state, after[i].measurements[0]) for i in before}
+    assert screened == {
+        i: (after[i].config, after[i].state, after[i].measurements[0]) for i in before
+    }
     lab.events.clear()
     lab.run(device, trials=25)
     assert not [event for event in lab.events if isinstance(event, TrialFinished)]
