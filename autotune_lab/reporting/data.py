@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from autotune_lab.analysis import noise, transfer
+from autotune_lab.analysis import noise, plausibility, transfer
 from autotune_lab.analysis.matrix import TimeMatrix, matrices
 from autotune_lab.analysis.winners import unplayed
 from autotune_lab.records import Pick, Source
@@ -45,6 +45,8 @@ class ReportData:
         matrices: of one kernel, one per version of its code and protocol; without simulated times.
         transfers: every cell of its transfer matrices, a row each (``transfer.Entry``, and
             ``matrix``, the position in ``matrices``).
+        doubts: contexts whose times can't be measurements (columns of ``plausibility.flags``).
+        history: all picks that were ever made, oldest first, to see whether runs agree.
     """
 
     trials: pd.DataFrame
@@ -54,6 +56,8 @@ class ReportData:
     labels: dict[str, str] = field(default_factory=dict)
     matrices: tuple[TimeMatrix, ...] = ()
     transfers: pd.DataFrame = field(default_factory=pd.DataFrame)
+    doubts: pd.DataFrame = field(default_factory=pd.DataFrame)
+    history: tuple[Pick, ...] = ()
 
     @property
     def kernels(self) -> list[str]:
@@ -81,6 +85,8 @@ class ReportData:
             labels=context_labels(contexts),
             matrices=made,
             transfers=_transfers(made, noise.floors(trials, measurements), picks),
+            doubts=_joined([plausibility.flags(matrix, contexts) for matrix in made]),
+            history=tuple(pick for pick in self.history if pick.context.id in ids),
         )
 
 
@@ -107,6 +113,7 @@ def gather(store: Store, query: Query) -> ReportData:
         picks=tuple(
             picks[context_id] for context_id in contexts["context_id"] if context_id in picks
         ),
+        history=tuple(p for p in store.picks(latest=False) if p.context.id in known),
     )
 
 
@@ -147,12 +154,13 @@ def _transfers(
         for number, matrix in enumerate(made)
         for axis in transfer.Axis
     ]
-    known = [frame for frame in cells if len(frame)]
-    return (
-        pd.concat(known, ignore_index=True)
-        if known
-        else pd.DataFrame(columns=[*transfer.COLUMNS, "matrix"])
-    )
+    return _joined([*cells, pd.DataFrame(columns=[*transfer.COLUMNS, "matrix"])])
+
+
+def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put frames below one another; empty ones, whose columns have no types, are left out."""
+    known = [frame for frame in parts if len(frame)] or list(parts[-1:])
+    return pd.concat(known, ignore_index=True) if known else pd.DataFrame()
 
 
 def _within(frame: pd.DataFrame, context_ids: set[str]) -> pd.DataFrame:

@@ -9,17 +9,18 @@ from typing import Any
 import pandas as pd
 
 from autotune_lab.analysis.matrix import DOES_NOT_RUN, NOT_MEASURED, STATE_NAMES
+from autotune_lab.analysis.overfitting import LOSS_BOUND, Judgement
 from autotune_lab.reporting import content, wording
 from autotune_lab.reporting.content import Cell, Table, Tone
 from autotune_lab.reporting.data import rows_of
-from autotune_lab.reporting.judging import LOSS_BOUND, Judgement, Ruling, judge
 
 LARGE_LOSS = 0.15
 MOST_ROWS = 40
+LONGEST_TEXT = 200
 RULING_TONES = {
-    Ruling.OVERFIT: Tone.BAD,
-    Ruling.UNDECIDED: Tone.DOUBT,
-    Ruling.PORTABLE: Tone.GOOD,
+    Judgement.OVERFIT.value: Tone.BAD,
+    Judgement.UNDECIDED.value: Tone.DOUBT,
+    Judgement.PORTABLE.value: Tone.GOOD,
 }
 
 
@@ -37,23 +38,19 @@ def cell(entry: dict[str, Any]) -> Cell:
     return Cell(text, Tone.DOUBT if loss > LOSS_BOUND else Tone.GOOD)
 
 
-def judgements(away: pd.DataFrame) -> list[tuple[Judgement, str, str]]:
-    """Rule on each winner: (judgement, panel, tuned_on), the worst first."""
-    order = list(RULING_TONES)
-    found = [(judge(rows_of(group)), panel, tuned_on) for panel, tuned_on, group in _winners(away)]
-    return sorted(found, key=lambda entry: order.index(entry[0].ruling))
-
-
-def verdict_table(away: pd.DataFrame, place: str) -> Table:
-    """List the rulings with their grounds."""
-    found = judgements(away)
+def verdict_table(rulings: pd.DataFrame, place: str) -> Table:
+    """List the rulings with their grounds, the worst first."""
     rows: list[list[Cell | str]] = [
-        [tuned_on, panel, Cell(made.ruling.value, RULING_TONES[made.ruling]), made.words]
-        for made, panel, tuned_on in found
-    ]
-    plain = [
-        {"tuned_on": tuned_on, "panel": panel, "ruling": made.ruling.value, "words": made.words}
-        for made, panel, tuned_on in found
+        [
+            ruling["tuned_on"],
+            ruling["panel"],
+            Cell(ruling["judgement"].upper(), RULING_TONES[ruling["judgement"]]),
+            _interval(ruling),
+            ruling["worst_on"],
+            _elsewhere(ruling),
+            ruling["cause"][:LONGEST_TEXT],
+        ]
+        for ruling in rows_of(rulings)
     ]
     bound = wording.percent(LOSS_BOUND)
     caption = (
@@ -61,8 +58,31 @@ def verdict_table(away: pd.DataFrame, place: str) -> Table:
         "exceeds that by more than noise, portable if it stays below by more than noise "
         "everywhere, else undecided."
     )
-    columns = ["Tuned on", "Matrix", "Verdict", "Elsewhere"]
-    return _cut("verdicts", caption, columns, rows, pd.DataFrame(plain))
+    columns = [
+        "Tuned on",
+        "Matrix",
+        "Verdict",
+        "#Worst loss",
+        "On",
+        "Elsewhere",
+        "What explains it",
+    ]
+    return _cut("verdicts", caption, columns, rows, rulings)
+
+
+def _interval(ruling: dict[str, Any]) -> str:
+    if ruling["worst_loss"] == 1:
+        return "fails"
+    low, high = ruling["worst_low"], ruling["worst_high"]
+    if wording.is_missing(low) or wording.is_missing(high):
+        return wording.percent(ruling["worst_loss"])
+    half = wording.percent((high - low) / 2)
+    return f"{wording.percent(ruling['worst_loss'])} ±{half}"
+
+
+def _elsewhere(ruling: dict[str, Any]) -> str:
+    """Return the sentence of a verdict without the place that stands beside it."""
+    return str(ruling["sentence"]).removeprefix(f"tuned on {ruling['tuned_on']}; ")
 
 
 def matrix_table(cells: pd.DataFrame, place: str) -> Table:
@@ -116,7 +136,7 @@ def slower_table(slower: pd.DataFrame, place: str) -> Table:
             entry["run_on"],
             cell(entry),
             wording.percent(entry["default_efficiency"]),
-            entry["reason"][:200],
+            entry["reason"][:LONGEST_TEXT],
         ]
         for entry in rows_of(shown)
     ]

@@ -4,20 +4,18 @@ A cell that does not run and one that nobody measured differ in text, colour and
 ever averaged away.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from autotune_lab.analysis import transfer
+from autotune_lab.analysis import overfitting, transfer
 from autotune_lab.analysis.matrix import DOES_NOT_RUN, MEASURED, NOT_MEASURED, STATE_NAMES
 from autotune_lab.reporting import transfer_tables, wording
 from autotune_lab.reporting.content import Cell, Figure, Section, Tone, Verdict
 from autotune_lab.reporting.data import ReportData, rows_of
 from autotune_lab.reporting.figures import matrix
-from autotune_lab.reporting.judging import Judgement, Ruling
 
 MOST_LINES = 72  # of all panels of one figure; what is beyond stands in the data
 
@@ -48,9 +46,10 @@ def build(data: ReportData, question: Question) -> Section:
         finding = f"No data: {question.alone}."
         return Section(question.title, finding, verdicts=[Verdict(question.title, answer)])
     away = cells[(cells["tuned_context_id"] != cells["run_context_id"]) & ~cells["is_default"]]
+    rulings = _rulings(data, cells)
     slower = transfer.slower_than_default(cells)
     tables = [
-        transfer_tables.verdict_table(away, question.place),
+        transfer_tables.verdict_table(rulings, question.place),
         transfer_tables.matrix_table(cells, question.place),
         transfer_tables.summary_table(away, question.place),
     ]
@@ -58,11 +57,11 @@ def build(data: ReportData, question: Question) -> Section:
         tables.append(transfer_tables.slower_table(slower, question.place))
     return Section(
         title=question.title,
-        finding=_finding(away, question),
+        finding=_finding(away, rulings, question),
         figures=[_figure(cells, away, question)],
         tables=tables,
         caveats=_caveats(away),
-        verdicts=[_verdict(away, question)],
+        verdicts=[_verdict(rulings, question)],
     )
 
 
@@ -92,45 +91,59 @@ def named_cells(data: ReportData, question: Question) -> pd.DataFrame:
     )
 
 
-def _finding(away: pd.DataFrame, question: Question) -> str:
+def _rulings(data: ReportData, cells: pd.DataFrame) -> pd.DataFrame:
+    """Judge each winner, the worst first; columns of ``overfitting.Verdict``, and panel."""
+    panels = dict(zip(cells["tuned_context_id"], cells["panel"], strict=True))
+    order = {judgement: place for place, judgement in enumerate(transfer_tables.RULING_TONES)}
+    found = pd.concat(
+        [
+            overfitting.verdicts(matrix, cells[cells["matrix"] == number])
+            for number, matrix in enumerate(data.matrices)
+        ]
+    )
+    found = found.assign(
+        panel=found["tuned_context_id"].map(panels),
+        order=found["judgement"].map(order),
+        known_loss=found["worst_loss"].fillna(-1.0),
+    )
+    ranked = found.sort_values(["order", "known_loss"], ascending=[True, False], kind="stable")
+    return ranked.drop(columns=["order", "known_loss"]).reset_index(drop=True)
+
+
+def _finding(away: pd.DataFrame, rulings: pd.DataFrame, question: Question) -> str:
     """Lead with the winner that does worst elsewhere, in plain words."""
-    worst = _worst(away)
-    if worst is None:
+    worst = rows_of(rulings)[0]
+    if away["efficiency"].notna().sum() == 0:
         total = wording.count(len(away), "foreign cell")
         return f"No winner was measured on another {question.place}: {total} to fill."
-    found = transfer_tables.judgements(away)
-    home = (worst["panel"], worst["tuned_on"])
-    words = next(made.words for made, panel, tuned_on in found if (panel, tuned_on) == home)
     where = f" ({worst['panel']})" if len(away["panel"].unique()) > 1 else ""
-    others = f"; {_counts(found)}" if len(found) > 1 else ""
-    return f"Tuned on {worst['tuned_on']}{where}, the winner {words}{others}."
+    sentence = str(worst["sentence"]).replace(
+        f"tuned on {worst['tuned_on']}; ", f"Tuned on {worst['tuned_on']}{where}, the winner ", 1
+    )
+    cause = f" ({worst['cause']})" if worst["cause"] and not worst["fails"] else ""
+    others = f". {_counts(rulings)}" if len(rulings) > 1 else ""
+    return f"{sentence}{cause}{others}."
 
 
-def _verdict(away: pd.DataFrame, question: Question) -> Verdict:
+def _verdict(rulings: pd.DataFrame, question: Question) -> Verdict:
     """Count the rulings and name the worst; the tone is that of the worst ruling."""
-    worst = _worst(away)
-    if worst is None:
+    worst = rows_of(rulings)[0]
+    if wording.is_missing(worst["worst_loss"]):
         return Verdict(question.title, Cell("not measured", Tone.MISSING))
-    found = transfer_tables.judgements(away)
-    fails = worst["state"] == STATE_NAMES[DOES_NOT_RUN]
-    grounds = "does not run" if fails else f"loses {wording.percent(worst['loss'])}"
-    text = f"{_counts(found)}; that of {worst['tuned_on']} {grounds} on {worst['run_on']}"
-    return Verdict(question.title, Cell(text, transfer_tables.RULING_TONES[found[0][0].ruling]))
+    loss = worst["worst_loss"]
+    grounds = "does not run" if loss == 1 else f"loses {wording.percent(loss)}"
+    text = f"{_counts(rulings)}; that of {worst['tuned_on']} {grounds} on {worst['worst_on']}"
+    return Verdict(question.title, Cell(text, transfer_tables.RULING_TONES[worst["judgement"]]))
 
 
-def _worst(away: pd.DataFrame) -> dict[str, Any] | None:
-    known = rows_of(away[away["efficiency"].notna()])
-    return min(known, key=lambda cell: cell["efficiency"], default=None)
-
-
-def _counts(found: list[tuple[Judgement, str, str]]) -> str:
+def _counts(rulings: pd.DataFrame) -> str:
     """Count the rulings: ``6 of 9 winners are overfit, 1 is portable, 2 are undecided``."""
-    counts = Counter(made.ruling for made, _, _ in found)
+    counts = rulings["judgement"].value_counts()
     parts: list[str] = []
-    for ruling in (ruling for ruling in Ruling if counts[ruling]):
-        number = counts[ruling]
-        total = "" if parts else f" of {wording.count(len(found), 'winner')}"
-        parts.append(f"{number}{total} {'is' if number == 1 else 'are'} {ruling.value.lower()}")
+    for judgement in transfer_tables.RULING_TONES:
+        if number := int(counts.get(judgement, 0)):
+            total = "" if parts else f" of {wording.count(len(rulings), 'winner')}"
+            parts.append(f"{number}{total} {'is' if number == 1 else 'are'} {judgement}")
     return ", ".join(parts)
 
 

@@ -23,8 +23,8 @@ def is_missing(value: Any) -> bool:
 
 
 def value(item: Any) -> str:
-    """Write a parameter's or a field's value as it was declared."""
-    if is_missing(item):
+    """Write a parameter's or a field's value as it was declared; a missing one is unset."""
+    if item is not None and is_missing(item):
         return "unset"
     if isinstance(item, tuple | list):
         return "(" + ", ".join(map(value, item)) + ")"
@@ -64,6 +64,8 @@ def percent(share: float | None, *, signed: bool = False) -> str:
     if share is None or is_missing(share):
         return MISSING
     scaled = 100 * share
+    if 0 < abs(scaled) < 0.05:  # it would read 0.0%
+        return f"{'-' if scaled < 0 else '+' if signed else ''}<0.1%"
     decimals = 0 if abs(scaled) >= 10 or abs(scaled - round(scaled)) < 1e-9 else 1
     return f"{scaled:{'+' if signed else ''}.{decimals}f}%"
 

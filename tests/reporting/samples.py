@@ -60,6 +60,7 @@ VALUES = {
 CONFIGS = tuple(Config(dict(zip(VALUES, row, strict=True))) for row in product(*VALUES.values()))
 DEFAULT = Config(BLOCK_M=64, BLOCK_N=64, BLOCK_K=32, num_warps=4, num_stages=2)
 MATMUL = KernelIdentity("matmul", "c0de", "4ef", "matmul")
+COPY_GBS = {"sm_90": 4000.0, "sm_86": 400.0}
 PEAK_TFLOPS = {H200.id: 660.0, PART.id: 320.0, A4000.id: 60.0}
 
 
@@ -85,7 +86,10 @@ def model_ms(problem, model, config):
         else 0.8
     )
     stages = 1 - 0.1 * abs(config["num_stages"] - (4 if model.architecture == "sm_90" else 2))
-    return 1e3 * waves * flops / (rate * reuse * warps * stages) + 0.004
+    arithmetic_ms = 1e3 * waves * flops / (rate * reuse * warps * stages)
+    m, n, k = (problem[name] for name in "MNK")
+    traffic_ms = 2 * (m * k + k * n + m * n) / (COPY_GBS[model.architecture] * 1e6)
+    return max(arithmetic_ms, traffic_ms) + 0.1 * arithmetic_ms + 0.004
 
 
 def trial_of(made, config, number, random):
@@ -132,7 +136,7 @@ def hello(model):
     peak = PEAK_TFLOPS[model.id]
     return Hello(
         Device(model, f"GPU-{model.slug}", Source.GPU), context(model=model).environment,
-        launch_floor_ms=0.003, copy_gbs=4000.0 if model.architecture == "sm_90" else 400.0,
+        launch_floor_ms=0.003, copy_gbs=COPY_GBS[model.architecture],
         matmul_tflops={"bfloat16": peak},
     )  # fmt: skip
 

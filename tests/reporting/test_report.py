@@ -7,12 +7,13 @@ from dataclasses import replace
 from itertools import product
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
 from autotune_lab import plugins
 from autotune_lab.definitions import Problem
-from autotune_lab.records import KernelIdentity, Source, TrialState
+from autotune_lab.records import KernelIdentity, Source, SpaceSnapshot, TrialState, Work
 from autotune_lab.reporting.builder import build
 from autotune_lab.reporting.data import gather
 from autotune_lab.reporting.figures.canvas import render
@@ -22,7 +23,20 @@ from autotune_lab.store.query import Query
 from autotune_lab.store.store import Store
 
 from .pages import Page
-from .samples import A4000, CONFIGS, DEFAULT, H200, MODELS, PROBLEMS, context, fleet, tune
+from .samples import (
+    A4000,
+    CONFIGS,
+    DEFAULT,
+    H200,
+    MODELS,
+    PROBLEMS,
+    VALUES,
+    context,
+    fleet,
+    hello,
+    trial_of,
+    tune,
+)
 
 FEW = tuple(dict.fromkeys((*CONFIGS[::9], DEFAULT)))
 HOSTILE = '<script>alert("1")</script>&|`[x](http://evil)'
@@ -283,3 +297,28 @@ def test_every_fleet_context_has_a_label_of_its_own(lab):
     assert len(labels) == len(set(labels.values())) == len(MODELS) * len(PROBLEMS)
     expected = {f"{m.slug} · M={p.M} N={p.N} K={p.K}" for m, p in product(MODELS, PROBLEMS)}
     assert set(labels.values()) == expected
+
+
+def test_runs_that_disagree_are_told_apart_from_ties(store, tmp_path):
+    made = context()
+    first = tune(store, made, configs=FEW)
+    other = next(config for config in FEW if config != first.config)
+    store.add_pick(replace(first, config=other, tied=(other.id,), picked_at="2025-01-03T00:00:00Z"))
+    page, _, _ = report_of(store, tmp_path / "real")
+    assert "1 changed it for real" in page.text
+    again = replace(first, tied=(first.config.id, other.id), picked_at="2025-01-04T00:00:00Z")
+    store.add_pick(again)
+    page, _, _ = report_of(store, tmp_path / "again")
+    assert "agreement 2 of 3" in page.text
+
+
+def test_times_that_are_no_measurements_head_the_chapter(store, tmp_path):
+    made = context(PROBLEMS[0])
+    space = SpaceSnapshot(dict(VALUES), tuple(VALUES), (), len(CONFIGS))
+    store.add_context(made, space=space, work=Work(bytes=1e12), hello=hello(H200))
+    random = np.random.default_rng(0)
+    trials = [trial_of(made, config, number, random) for number, config in enumerate(FEW)]
+    store.record_all(made.id, trials)
+    page, text, _ = report_of(store, tmp_path / "out")
+    assert "1 context of 1 can’t be taken at face value" in page.text
+    assert text.index("Doubtful data") < text.index("### Winners")

@@ -14,7 +14,7 @@ from autotune_lab.reporting import wording
         (True, "True"),
         ("fp8", "fp8"),
         ((1, 2.5), "(1, 2.5)"),
-        (None, "unset"),
+        (None, "None"),
         (math.nan, "unset"),
         (pd.NA, "unset"),
     ],

@@ -1,7 +1,8 @@
-"""Clouds of configs: efficiency against resources."""
+"""Scatter plots: efficiency against resources, winners under their roofs."""
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -50,3 +51,32 @@ def _share(axes: Axes) -> None:
     axes.set_ylim(0, 1.04)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.grid(axis="y")
+
+
+def roofline(frame: pd.DataFrame, title: str) -> Figure:
+    """Draw achieved rates over intensity, a roof and a colour per device model, log-log.
+
+    Columns: label, device_model, intensity (FLOP/B), tflops, copy_gbs, matmul_tflops.
+    """
+    figure, (axes,) = canvas(title, 4.0)
+    low = float(frame["intensity"].min()) / 3
+    high = max(float(frame["intensity"].max()) * 3, low * 100)
+    x = np.geomspace(low, high, 200)
+    for index, (device, part) in enumerate(frame.groupby("device_model", sort=True)):
+        colour = palette.series(index)
+        slope = part["copy_gbs"].max() * x / 1e3
+        for peak in sorted(part["matmul_tflops"].unique()):  # one roof a dtype
+            axes.plot(x, np.fmin(slope, np.full_like(x, peak)), color=colour, linewidth=1.2)
+        axes.plot(
+            part["intensity"], part["tflops"], palette.marker(index), color=colour, markersize=7,
+            markeredgecolor=palette.PAPER, label=shorten(str(device), 34),
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_xlabel("arithmetic intensity, FLOP/B")
+    axes.set_ylabel("achieved, TFLOP/s")
+    axes.grid()
+    axes.legend(loc="lower right")
+    return figure

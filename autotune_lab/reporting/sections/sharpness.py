@@ -75,7 +75,9 @@ def _neighbourhoods(data: ReportData) -> tuple[pd.DataFrame, pd.DataFrame]:
             )
     known = [table for table in steps if len(table)] or steps[:1]
     columns = ["label", "config", "loss", "worst_loss", "verdict", "neighbours", "tried", "fails"]
-    ranked = pd.DataFrame(winners, columns=columns).sort_values("loss", ascending=False, ignore_index=True)
+    ranked = pd.DataFrame(winners, columns=columns).sort_values(
+        "loss", ascending=False, ignore_index=True
+    )
     return ranked, pd.concat(known, ignore_index=True)
 
 
