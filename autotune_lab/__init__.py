@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from autotune_lab.records import Limits, Phase, Protocol
     from autotune_lab.reporting.making import write_report
+    from autotune_lab.runtime.decorator import tuned
     from autotune_lab.spaces.config import Config
     from autotune_lab.spaces.parameter import Parameter, next_power_of_two, powers_of_two
     from autotune_lab.spaces.space import Space
@@ -79,6 +80,7 @@ __all__ = [
     "powers_of_two",
     "run_study",
     "run_study_here",
+    "tuned",
     "write_report",
 ]
 
@@ -100,6 +102,7 @@ _HOMES = {
     "powers_of_two": "autotune_lab.spaces.parameter",
     "run_study": "autotune_lab.tuning.running",
     "run_study_here": "autotune_lab.tuning.running",
+    "tuned": "autotune_lab.runtime.decorator",
     "write_report": "autotune_lab.reporting.making",
 }  # all other names are errors
 

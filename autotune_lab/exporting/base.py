@@ -15,6 +15,7 @@ from typing import Protocol
 
 from autotune_lab.errors import ExportError
 from autotune_lab.records import DISQUALIFYING_FLAGS, DeviceModel, Environment, KernelIdentity, Pick
+from autotune_lab.spaces.config import Config
 
 LONGEST_NAME_BYTES = 200
 
@@ -30,6 +31,9 @@ class Options:
         code: kernel name -> the code as it is today; a winner of other code is stale.
         environment: the software in use today; a winner of another one is stale.
         verdicts: context id -> verdict on hardware overfitting, as the report words it.
+        reaches: context id -> octaves up to which its winner was measured to be no worse than the
+            default on other problems.
+        portfolios: kernel id -> the few configs that serve all its devices and problems.
     """
 
     include_simulated: bool = False
@@ -38,6 +42,8 @@ class Options:
     code: Mapping[str, KernelIdentity] = field(default_factory=dict)
     environment: Environment | None = None
     verdicts: Mapping[str, str] = field(default_factory=dict)
+    reaches: Mapping[str, float] = field(default_factory=dict)
+    portfolios: Mapping[str, Sequence[Config]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

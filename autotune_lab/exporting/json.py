@@ -59,6 +59,11 @@ def write(picks: Sequence[Pick], *, options: Options) -> str:
         "environments": {c.environment.id: to_plain(c.environment) for c in contexts},
         "protocols": {c.protocol.id: to_plain(c.protocol) for c in contexts},
         "kernels": {c.kernel.id: to_plain(c.kernel) for c in contexts},
+        "portfolios": {
+            c.kernel.id: [to_plain(config) for config in options.portfolios[c.kernel.id]]
+            for c in contexts
+            if c.kernel.id in options.portfolios
+        },
         "entries": entries,
     }
     try:
@@ -167,6 +172,7 @@ def _entry(pick: Pick, options: Options) -> dict[str, Any]:
         },
         "doubts": doubts(pick, options),
         "verdict": options.verdicts.get(context.id, ""),
+        "reach_octaves": options.reaches.get(context.id),
     }
 
 
