@@ -72,7 +72,10 @@ def main() -> None:
         build()(standalone_mode=True)
     except AutotuneLabError as error:
         _fail(str(error), error.exit_code, debug=debug)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        # Typer turns Ctrl-C into this exit code and says nothing.
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
         _fail(
             "interrupted; what was measured is stored, and the same command goes on from there",
             INTERRUPTED,

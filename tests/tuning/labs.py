@@ -1,4 +1,4 @@
-"""Small labs for tests: a kernel file, a synthetic recording of it, and a way to run studies on them."""
+"""Small labs for tests: a kernel file, a synthetic recording of it, studies run on them."""
 
 import os
 import subprocess
@@ -76,7 +76,7 @@ class Lab:
         default: str = "None",
         helpers: str = "",
     ) -> Path:
-        """Write the kernel's file; ``launch`` is its body, whose result the fake device believes."""
+        """Write the kernel's file; the fake device believes what the body ``launch`` returns."""
         folder = self.root / "search_spaces"
         folder.mkdir(exist_ok=True)
         path = folder / "scripted.py"
@@ -102,7 +102,7 @@ class Lab:
         name: str = "test.jsonl.gz",
         spread: Sequence[float] = (1.0, 1.001, 0.999, 1.002, 0.998),
     ) -> str:
-        """Record the kernel's whole space as ``time_ms`` has it; return the replay device's spec."""
+        """Record the whole space as ``time_ms`` has it; return the replay device's spec."""
         definition = catalog.load(self.reference)
         contexts = []
         for problem in definition.problems:

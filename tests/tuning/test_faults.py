@@ -1,5 +1,6 @@
 """A config that crashes, hangs, lies or gives a nonsense time costs one row, and never wins."""
 
+import json
 import math
 import sqlite3
 import time
@@ -11,9 +12,10 @@ import pandas as pd
 import pytest
 
 from autotune_lab.analysis import winners
-from autotune_lab.errors import NoSurvivor
+from autotune_lab.errors import ExportError, NoSurvivor
+from autotune_lab.exporting.base import Options
 from autotune_lab.exporting.writing import export
-from autotune_lab.records import Limits, Outcome, Phase, Source, TrialState
+from autotune_lab.records import Limits, Outcome, Phase, Protocol, Source, TrialState
 from autotune_lab.store import frames
 from autotune_lab.store.query import Query
 from autotune_lab.tuning.events import Notice
@@ -109,9 +111,12 @@ def test_a_fast_wrong_config_never_wins_and_stays_visible(lab):
     assert pick.config["mode"] == "A"
     assert "no_competition" in pick.flags
     with lab.store() as store:
-        (path,) = export(winners.best(store, SIMULATED), "csv", lab.root / "out")
-    assert "mode=A" in path.read_text() or '"A"' in path.read_text()
-    assert "B" not in path.read_text().splitlines()[1].split(",")
+        chosen = winners.best(store, SIMULATED)
+    with pytest.raises(ExportError, match="refused, fake timer"):
+        export(chosen, "json", lab.root / "out")
+    (path,) = export(chosen, "json", lab.root / "out", options=Options(include_simulated=True))
+    (entry,) = json.loads(path.read_text())["entries"]
+    assert entry["config"] == {"mode": "A"}
 
 
 def test_the_winner_is_verified_again_in_a_process_that_ran_nothing_else(lab):
@@ -167,8 +172,9 @@ def test_the_default_may_be_the_one_that_hangs(lab):
 
 
 BAD = ["nan", "inf", "0.0", "-1.0", "None", "1e-12", "three"]
-VALUES = "{'nan': float('nan'), 'inf': float('inf'), '0.0': 0.0, '-1.0': -1.0, 'None': None, " \
-    "'1e-12': 1e-12, 'three': '3.0', 'good': 2.0}"  # fmt: skip
+VALUES = """{
+    'nan': float('nan'), 'inf': float('inf'), '0.0': 0.0, '-1.0': -1.0, 'None': None,
+    '1e-12': 1e-12, 'three': '3.0', 'good': 2.0}"""
 
 
 @pytest.mark.parametrize("order", [[*BAD, "good"], ["good", *BAD], [*BAD[3:], "good", *BAD[:3]]])
@@ -264,8 +270,6 @@ def test_a_kernel_too_short_to_rank_is_said_to_be_so_and_graph_replay_ranks_it(l
         space="Space(i=[3, 4])", launch=RIGHT + "return config['i'] * 1e-3", problems="Problem(n=1)"
     )
     for timer, device in (("events", "fake:floor_ms=0.03"), ("graph", "fake:fixed_ms=0.006")):
-        from autotune_lab.records import Protocol
-
         protocol = Protocol(timer=timer, playoff_rounds=3, max_samples=5)
         (pick,) = lab.run(device, samplers=["exhaustive"], protocol=protocol).picks
         if timer == "events":
