@@ -47,8 +47,9 @@ def verdict_table(rulings: pd.DataFrame, place: str) -> Table:
             Cell(ruling["judgement"].upper(), RULING_TONES[ruling["judgement"]]),
             _interval(ruling),
             ruling["worst_on"],
-            _elsewhere(ruling),
-            ruling["cause"][:LONGEST_TEXT],
+            _known(ruling),
+            _mean(ruling),
+            explanation(ruling),
         ]
         for ruling in rows_of(rulings)
     ]
@@ -56,18 +57,30 @@ def verdict_table(rulings: pd.DataFrame, place: str) -> Table:
     caption = (
         f"Each winner on the other {place}s, against a loss of {bound}: overfit if it fails or "
         "exceeds that by more than noise, portable if it stays below by more than noise "
-        "everywhere, else undecided."
+        "everywhere, else undecided. A failure counts as a loss of 100%; the mean is withheld "
+        "while a cell is not measured."
     )
-    columns = [
-        "Tuned on",
-        "Matrix",
-        "Verdict",
-        "#Worst loss",
-        "On",
-        "Elsewhere",
-        "What explains it",
-    ]
+    columns = ["Tuned on", "Matrix", "Verdict", "#Worst loss", "On", "#Known", "#Mean loss",
+               "What explains it"]  # fmt: skip
     return _cut("verdicts", caption, columns, rows, rulings)
+
+
+def _known(ruling: dict[str, Any]) -> Cell:
+    complete = ruling["known"] == ruling["elsewhere"]
+    return Cell(
+        f"{ruling['known']} of {ruling['elsewhere']}", Tone.PLAIN if complete else Tone.DOUBT
+    )
+
+
+def _mean(ruling: dict[str, Any]) -> Cell | str:
+    if wording.is_missing(ruling["mean_loss"]):
+        return Cell("withheld", Tone.MISSING)
+    return wording.percent(ruling["mean_loss"])
+
+
+def explanation(ruling: dict[str, Any]) -> str:
+    """Return what the data shows to be behind a winner's worst loss; empty if nothing."""
+    return str(ruling["cause"])[:LONGEST_TEXT].replace(" -> ", " → ")
 
 
 def _interval(ruling: dict[str, Any]) -> str:
@@ -80,11 +93,6 @@ def _interval(ruling: dict[str, Any]) -> str:
     return f"{wording.percent(ruling['worst_loss'])} ±{half}"
 
 
-def _elsewhere(ruling: dict[str, Any]) -> str:
-    """Return the sentence of a verdict without the place that stands beside it."""
-    return str(ruling["sentence"]).removeprefix(f"tuned on {ruling['tuned_on']}; ")
-
-
 def matrix_table(cells: pd.DataFrame, place: str) -> Table:
     """Write the matrix as a table, a line per winner."""
     places = list(dict.fromkeys(cells["run_on"]))
@@ -95,35 +103,6 @@ def matrix_table(cells: pd.DataFrame, place: str) -> Table:
     columns = ["Matrix", "Tuned on", *(f"#{name}" for name in places)]
     caption = f"Efficiency of each winner (line) by the {place} that it runs on (column)."
     return _cut("matrix", caption, columns, rows, cells)
-
-
-def summary_table(away: pd.DataFrame, place: str) -> Table:
-    """Summarise each winner; a mean is withheld while a cell is not measured."""
-    rows: list[list[Cell | str]] = []
-    plain = []
-    for panel, tuned_on, group in _winners(away):
-        row = _summary(group)
-        complete = row["known"] == row["elsewhere"]
-        plain.append({"panel": panel, "tuned_on": tuned_on, **row})
-        rows.append(
-            [
-                panel,
-                tuned_on,
-                wording.config(row["config"]),
-                Cell(
-                    f"{row['known']} of {row['elsewhere']}", Tone.PLAIN if complete else Tone.DOUBT
-                ),
-                Cell(str(row["fails"]), Tone.FAILS) if row["fails"] else wording.MISSING,
-                wording.percent(row["worst_efficiency"]),
-                row["worst_on"],
-                wording.percent(row["mean_efficiency"])
-                if complete
-                else Cell("withheld", Tone.MISSING),
-            ]
-        )
-    columns = ["Matrix", "Tuned on", "Winner", "#Known", "#Fails", "#Worst", "Worst on", "#Mean"]
-    caption = f"Efficiency on the other {place}s. A failure counts as 0%; means need every cell."
-    return _cut("summary", caption, columns, rows, pd.DataFrame(plain))
 
 
 def slower_table(slower: pd.DataFrame, place: str) -> Table:
@@ -148,21 +127,6 @@ def slower_table(slower: pd.DataFrame, place: str) -> Table:
 def _winners(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     for (panel, tuned_on), group in cells.groupby(["panel", "tuned_on"], sort=False):
         yield str(panel), str(tuned_on), group
-
-
-def _summary(group: pd.DataFrame) -> dict[str, Any]:
-    known = group[group["efficiency"].notna()]
-    worst = min(rows_of(known), key=lambda entry: entry["efficiency"], default=None)
-    return {
-        "config_id": group["config_id"].iloc[0],
-        "config": group["config"].iloc[0],
-        "elsewhere": len(group),
-        "known": len(known),
-        "fails": int((group["state"] == STATE_NAMES[DOES_NOT_RUN]).sum()),
-        "worst_efficiency": worst["efficiency"] if worst else None,
-        "worst_on": worst["run_on"] if worst else "",
-        "mean_efficiency": known["efficiency"].mean() if len(known) == len(group) else None,
-    }
 
 
 def _cut(

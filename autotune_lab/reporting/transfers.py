@@ -46,12 +46,11 @@ def build(data: ReportData, question: Question) -> Section:
         finding = f"No data: {question.alone}."
         return Section(question.title, finding, verdicts=[Verdict(question.title, answer)])
     away = cells[(cells["tuned_context_id"] != cells["run_context_id"]) & ~cells["is_default"]]
-    rulings = _rulings(data, cells)
+    rulings = _rulings(data, cells, away)
     slower = transfer.slower_than_default(cells)
     tables = [
         transfer_tables.verdict_table(rulings, question.place),
         transfer_tables.matrix_table(cells, question.place),
-        transfer_tables.summary_table(away, question.place),
     ]
     if len(slower):
         tables.append(transfer_tables.slower_table(slower, question.place))
@@ -91,8 +90,14 @@ def named_cells(data: ReportData, question: Question) -> pd.DataFrame:
     )
 
 
-def _rulings(data: ReportData, cells: pd.DataFrame) -> pd.DataFrame:
-    """Judge each winner, the worst first; columns of ``overfitting.Verdict``, and panel."""
+def _rulings(data: ReportData, cells: pd.DataFrame, away: pd.DataFrame) -> pd.DataFrame:
+    """Judge each winner, the worst first.
+
+    Returns:
+        columns of ``overfitting.Verdict``, panel, config and mean_loss (NaN unless all is known).
+    """
+    homes = away.groupby("tuned_context_id", sort=False)
+    means = homes["loss"].agg(lambda losses: losses.mean(skipna=False))
     panels = dict(zip(cells["tuned_context_id"], cells["panel"], strict=True))
     order = {judgement: place for place, judgement in enumerate(transfer_tables.RULING_TONES)}
     found = pd.concat(
@@ -103,6 +108,8 @@ def _rulings(data: ReportData, cells: pd.DataFrame) -> pd.DataFrame:
     )
     found = found.assign(
         panel=found["tuned_context_id"].map(panels),
+        config=found["tuned_context_id"].map(homes["config"].first()),
+        mean_loss=found["tuned_context_id"].map(means),
         order=found["judgement"].map(order),
         known_loss=found["worst_loss"].fillna(-1.0),
     )
@@ -120,7 +127,9 @@ def _finding(away: pd.DataFrame, rulings: pd.DataFrame, question: Question) -> s
     sentence = str(worst["sentence"]).replace(
         f"tuned on {worst['tuned_on']}; ", f"Tuned on {worst['tuned_on']}{where}, the winner ", 1
     )
-    cause = f" ({worst['cause']})" if worst["cause"] and not worst["fails"] else ""
+    cause = (
+        f" ({transfer_tables.explanation(worst)})" if worst["cause"] and not worst["fails"] else ""
+    )
     others = f". {_counts(rulings)}" if len(rulings) > 1 else ""
     return f"{sentence}{cause}{others}."
 

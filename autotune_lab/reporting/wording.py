@@ -65,7 +65,7 @@ def percent(share: float | None, *, signed: bool = False) -> str:
         return MISSING
     scaled = 100 * share
     if 0 < abs(scaled) < 0.05:  # it would read 0.0%
-        return f"{'-' if scaled < 0 else '+' if signed else ''}<0.1%"
+        return "<0.1%" if scaled > 0 else ">-0.1%"
     decimals = 0 if abs(scaled) >= 10 or abs(scaled - round(scaled)) < 1e-9 else 1
     return f"{scaled:{'+' if signed else ''}.{decimals}f}%"
 

@@ -27,9 +27,11 @@ def build(data: ReportData) -> Section | None:
     reached.insert(0, "label", reached["context_id"].map(data.labels))
     needed = reached["trials_needed"]
     worst = max(rows_of(reached), key=lambda row: row["trials_needed"])
+    most = worst["trials_needed"]
+    longest = f", and {most:,} on {worst['label']}" if most > needed.median() else ""
     finding = (
         f"It took {wording.count(round(needed.median()), 'trial')} (median) to come within 5% of "
-        f"the best that was found, and {worst['trials_needed']:,} on {worst['label']}."
+        f"the best that was found{longest}."
     )
     return Section(TITLE, finding, [_figure(data, history, reached)], [_table(reached)], _caveats())
 

@@ -42,8 +42,9 @@ def build(data: ReportData) -> Section | None:
         answer = Cell(f"not measured: {why}", Tone.MISSING)
         return Section(TITLE, f"No data: {why}.", verdicts=[Verdict(TITLE, answer)])
     found = portfolios(matrix, Objective.WORST)
-    tables = [_choices(matrix, data), _portfolio_table(found, matrix, data)]
-    tables += [table for over in Over if (table := _left_out(matrix, over)) is not None]
+    chosen = _within(found) or found[-1]
+    tables = [_size_table(found), _member_table(chosen, matrix, data), _choices(matrix, data)]
+    tables += [table for over in Over if (table := _left_out(matrix, over, data)) is not None]
     return Section(
         title=TITLE,
         finding=_finding(found, len(matrix.columns)),
@@ -155,49 +156,60 @@ def _scores(row: dict[str, Any]) -> list[Cell | str]:
     return [*numbers, known, fails]
 
 
-def _portfolio_table(found: list[Portfolio], matrix: TimeMatrix, data: ReportData) -> Table:
+def _size_table(found: list[Portfolio]) -> Table:
+    rows: list[list[Cell | str]] = [
+        [
+            str(len(each.configs)),
+            Cell(wording.percent(each.worst_loss), _tone(each.worst_loss)),
+            wording.percent(each.mean_loss),
+            "exact" if each.is_exact else "greedy",
+        ]
+        for each in found
+    ]
+    plain = [
+        {
+            "size": len(each.configs),
+            "configs": each.configs,
+            "worst_loss": each.worst_loss,
+            "mean_loss": each.mean_loss,
+            "is_exact": each.is_exact,
+        }
+        for each in found
+    ]
+    columns = ["#k", "#Worst loss", "#Mean loss", "Search"]
+    return Table("portfolio_sizes", "", columns, rows, pd.DataFrame(plain))
+
+
+def _member_table(chosen: Portfolio, matrix: TimeMatrix, data: ReportData) -> Table:
+    """List the members of one set and the contexts that each of them serves."""
     rows: list[list[Cell | str]] = []
     plain = []
-    for each in found:
-        for position, config in enumerate(each.configs):
-            served = [
-                data.labels[column.context_id]
-                for column, by in zip(matrix.columns, each.serves, strict=True)
-                if by == position
-            ]
-            rows.append(
-                [
-                    str(len(each.configs)) if not position else "",
-                    wording.config(config),
-                    f"{len(served)}",
-                    wording.listing(served, most=3),
-                    wording.percent(each.worst_loss) if not position else "",
-                    wording.percent(each.mean_loss) if not position else "",
-                    ("exact" if each.is_exact else "greedy") if not position else "",
-                ]
-            )
-            plain.append(
-                {
-                    "size": len(each.configs),
-                    "config_id": config.id,
-                    "config": config,
-                    "serves": served,
-                    "worst_loss": each.worst_loss,
-                    "mean_loss": each.mean_loss,
-                    "is_exact": each.is_exact,
-                }
-            )
-    columns = ["#k", "Config", "#Serves", "Contexts", "#Worst loss", "#Mean loss", "Search"]
-    caption = "The sets behind the curve, and which context each member serves."
-    most = 15
-    return Table("portfolio_members", caption, columns, rows[:most], pd.DataFrame(plain),
-                 more=max(0, len(rows) - most))  # fmt: skip
+    for position, config in enumerate(chosen.configs):
+        served = [
+            data.labels[column.context_id]
+            for column, by in zip(matrix.columns, chosen.serves, strict=True)
+            if by == position
+        ]
+        rows.append([wording.config(config), str(len(served)), wording.listing(served, most=6)])
+        plain.append({"config_id": config.id, "config": config, "serves": served})
+    count = wording.count(len(chosen.configs), "config")
+    caption = (
+        f"The {count} that lose at most {wording.percent(chosen.worst_loss)}, and whom each serves."
+    )
+    columns = ["Config", "#Serves", "Contexts"]
+    return Table("portfolio_members", caption, columns, rows, pd.DataFrame(plain))
 
 
-def _left_out(matrix: TimeMatrix, over: Over) -> Table | None:
+def _tone(loss: float) -> Tone:
+    return Tone.GOOD if loss <= LOSS else Tone.DOUBT
+
+
+def _left_out(matrix: TimeMatrix, over: Over, data: ReportData) -> Table | None:
     frame = portability.leave_one_out(matrix, over)
     if len(frame) < 2:
         return None
+    fields = {row["problem"]: row["problem_fields"] for row in rows_of(data.contexts)}
+    problems = wording.short_problems(fields)
     rows: list[list[Cell | str]] = []
     for row in rows_of(frame):
         worst = row["held_out_worst_loss"]
@@ -208,7 +220,8 @@ def _left_out(matrix: TimeMatrix, over: Over) -> Table | None:
         else:
             cell = Cell(wording.percent(worst), Tone.DOUBT if worst > LOSS else Tone.GOOD)
         kept = wording.percent(row["kept_worst_loss"])
-        rows.append([row["left_out"], wording.config(row["config"]), kept, cell])
+        left_out = problems.get(row["left_out"], row["left_out"])
+        rows.append([left_out, wording.config(row["config"]), kept, cell])
     caption = (
         f"Does the portable choice hold on a {over.value} that it was not chosen on? Each "
         f"{over.value} in turn is left out of the choice, then judged."

@@ -57,7 +57,7 @@ def _finding(trials: pd.DataFrame) -> str:
     rest = states.drop("ok", errors="ignore")
     others = wording.listing(f"{number:,} {_words(state)}" for state, number in rest.items())
     if rest.empty:
-        return f"All of {total} ran correctly."
+        return f"All {total} ran correctly."
     if not correct:
         return f"None of {total} ran correctly: {others}."
     share = wording.percent(correct / len(trials))

@@ -72,10 +72,11 @@ def _figure(gained: pd.DataFrame) -> Figure:
 
 
 def _table(frame: pd.DataFrame) -> Table:
+    fresh = "over fresh, interleaved rounds" if (frame["rounds"] > 0).any() else "of one pass"
     return Table(
         name="winners",
-        caption="Winners by their median over fresh, interleaved rounds. “Tied” counts the configs "
-        "that can’t be told apart from the winner, itself included.",
+        caption=f"Winners by their median {fresh}. “Tied” counts the configs that can’t be told "
+        "apart from the winner, itself included.",
         columns=["Context", "Winner", "#Time, ms", "#95% interval, ms", "#Default, ms", "#Gain",
                  "#Tied", "Standing"],
         rows=[_row(row) for row in rows_of(frame)],
