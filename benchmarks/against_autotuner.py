@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 AUTOTUNER = """
 import sys, time, json, itertools, torch, triton
@@ -67,10 +66,16 @@ print(json.dumps(sorted(medians)))
 """
 
 
-def timed(command: list[str], cache: str) -> tuple[float, str]:
+def timed(command: list[str], cache: str, limit_s: float | None = None) -> tuple[float, str]:
+    """Return wall time and output; no output when the limit ended it."""
     started = time.monotonic()
     environment = os.environ | {"TRITON_CACHE_DIR": cache}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        done = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=limit_s
+        )
+    except subprocess.TimeoutExpired:
+        return time.monotonic() - started, ""
     return time.monotonic() - started, done.stdout
 
 
@@ -78,10 +83,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--size", type=int, default=4096)
+    parser.add_argument("--limit", type=float, help="seconds that triton.autotune may take")
     options = parser.parse_args()
     n = options.size
+    problem = f"M={n},N={n},K={n},dtype=bfloat16"
     with tempfile.TemporaryDirectory() as folder:
-        problem = f"M={n},N={n},K={n},dtype=bfloat16"
         lab_s, printed = timed(
             [sys.executable, "-m", "autotune_lab", "--store", f"sqlite:///{folder}/lab.db", "tune",
              "matmul", "--problem", problem, "--device", options.device, "--sampler", "exhaustive",
@@ -89,23 +95,30 @@ def main() -> int:
             f"{folder}/lab-cache",
         )  # fmt: skip
         pick = json.loads(printed)["picks"][0]
-        tuner_s, printed = timed([sys.executable, "-c", AUTOTUNER, str(n)], f"{folder}/tuner-cache")
-        tuner = json.loads(printed.splitlines()[-1])
-        config = dict(item.split("=") for item in pick["config"].split())
-        config = {name: int(value) for name, value in config.items()}
+        print(f"lab: {lab_s:.1f} s for {pick['trials']} configs (whole process, with playoff)")
+        config = {k: int(v) for k, v in (item.split("=") for item in pick["config"].split())}
         _, printed = timed(
             [sys.executable, "-c", REMEASURE, str(n), options.device, json.dumps(config), folder],
             f"{folder}/lab-cache",
         )
         fresh_ms = json.loads(printed)[4]
-        Path("out").mkdir(exist_ok=True)
-    print(f"lab: {lab_s:.1f} s for {pick['trials']} configs (whole process, playoff included)")
-    print(f"triton.autotune: {tuner_s:.1f} s whole process, {tuner['seconds']:.1f} s tuning,"
-          f" {tuner['configs']} configs, best {tuner['best']}")
+        print(
+            f"winner {pick['config']}: reported {pick['median_ms']:.4f} ms,"
+            f" fresh process {fresh_ms:.4f} ms, off by {fresh_ms / pick['median_ms'] - 1:+.2%};"
+            f" when chosen it seemed faster by {pick['optimism'] or 0:+.2%}"
+        )
+        tuner_s, printed = timed(
+            [sys.executable, "-c", AUTOTUNER, str(n)], f"{folder}/tuner-cache", options.limit
+        )
+    if not printed:
+        print(f"triton.autotune: not done after {tuner_s:.1f} s; ratio over {tuner_s / lab_s:.2f}x")
+        return 0
+    tuner = json.loads(printed.splitlines()[-1])
+    print(
+        f"triton.autotune: {tuner_s:.1f} s whole process, {tuner['seconds']:.1f} s tuning,"
+        f" {tuner['configs']} configs, best {tuner['best']}"
+    )
     print(f"ratio: {tuner_s / lab_s:.2f}x")
-    print(f"winner {pick['config']}: reported {pick['median_ms']:.4f} ms,"
-          f" fresh process {fresh_ms:.4f} ms, off by {fresh_ms / pick['median_ms'] - 1:+.2%};"
-          f" when chosen it seemed faster by {pick['optimism'] or 0:+.2%}")
     return 0
 
 

@@ -14,13 +14,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from autotune_lab.store.query import Query
-from autotune_lab.store.store import Store
-
 from autotune_lab import recording
 from autotune_lab.definitions import Problem
 from autotune_lab.records import Phase, Protocol
 from autotune_lab.store import recorder
+from autotune_lab.store.query import Query
+from autotune_lab.store.store import Store
 from autotune_lab.tuning.lines import PlainLines
 from autotune_lab.tuning.running import run_study
 from autotune_lab.tuning.study import Budget, Study

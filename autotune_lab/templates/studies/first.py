@@ -1,7 +1,7 @@
 """Which config of KERNEL is fastest here, and can it be told apart from the next ones?
 
-Read the answer in the report: the winner's interval, the configs tied with it, and what the declared
-default would have cost.
+Read the answer in the report: the winner's interval, the configs tied with it, and what the
+declared default would have cost.
 """
 
 from autotune_lab import Budget, Study, run_study_here
