@@ -83,6 +83,12 @@ class Child:
         """Return a descriptor that becomes readable when the process ends; -1 without a process."""
         return self._process.pidfd if self._process else -1
 
+    def prestart(self) -> None:
+        """Start the process now, so that its imports are done by the time of its first message."""
+        if self._process is None:
+            self._process = Process(self._command, self._env, self._log_path)
+            self.starts += 1
+
     def send(self, message: Message, timeout_s: float) -> None:
         """Start a message; its time runs from when the child is ready to take it.
 
@@ -93,10 +99,9 @@ class Child:
             raise RuntimeError(f"{self.name} is busy")
         if self._process is not None and self._process.has_ended():
             self.kill()
-        if self._process is None:
-            self._process = Process(self._command, self._env, self._log_path)
-            self.starts += 1
+        self.prestart()
         process = self._process
+        assert process is not None
         now = time.monotonic()
         limit_s = timeout_s if process.is_ready else self._start_s
         self._job = _Job(timeout_s, now, now + limit_s)

@@ -173,10 +173,11 @@ class _Runner:
         executor = open_executor(device, self.study.limits, log_dir=self.logs)
         pool: CompilePool | None = None
         try:
-            hello = executor.start()
             if capabilities_of(device).compiles:
                 workers = self.compile_workers or max(1, (os.cpu_count() or 2) - 2)
                 pool = CompilePool(workers, self.study.limits, log_dir=self.logs)
+                pool.prestart()
+            hello = executor.start()
             bench = Bench(
                 store=self.store,
                 run_id=self.run_id,
