@@ -179,10 +179,10 @@ class Screening:
 
     def _next(self, count: int) -> list[Config]:
         pending = self._pending
-        taken = self._seen | {config.id for config in pending}
         while self.queued:
             config = self.queued.pop(0)
-            if config in self.opened.space and config.id not in taken:
+            is_new = config.id not in self._seen and config not in pending
+            if is_new and config in self.opened.space:
                 return [config]
         configs = self.sampler.propose(self.opened.space, self._history, pending, count)
         if not configs and not pending:
