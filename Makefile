@@ -1,8 +1,11 @@
 # One entry for everything: `make demo`, `make test`, `make lint`. CI runs the same targets.
 PYTHON ?= python3
 VENV ?= .venv
+# What is installed beside the lab itself; CI says EXTRAS=dev,postgres,dashboard,ray.
+EXTRAS ?= dev
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+comma := ,
+READY := $(VENV)/.ready-$(subst $(comma),-,$(EXTRAS))
 
 .PHONY: setup demo test lint format bench docs clean
 
@@ -12,7 +15,7 @@ $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
 	touch $@
 
 demo: $(READY)  ## tune recorded kernels, show what a winner costs elsewhere, write the report
