@@ -13,8 +13,15 @@ from types import FrameType
 from autotune_lab import catalog, plugins
 from autotune_lab.codec import to_plain
 from autotune_lab.compiling.pool import CompilePool
+from autotune_lab.definitions import Problem
 from autotune_lab.devices.opening import capabilities_of, resolve
-from autotune_lab.errors import AutotuneLabError, NoDevice, TuningError, UsageError
+from autotune_lab.errors import (
+    AutotuneLabError,
+    NoDevice,
+    TuningError,
+    UsageError,
+    did_you_mean,
+)
 from autotune_lab.execution.opening import open_executor
 from autotune_lab.records import Hello, Phase, Pick
 from autotune_lab.samplers.base import Sampler
@@ -51,10 +58,27 @@ def plan(study: Study, *, root: Path) -> list[Task]:
         plugins.load("samplers", sampler)
     declared = {kernel: catalog.load(kernel, root=root).problems for kernel in study.kernels}
     resolved = {device: resolve(device) for device in study.devices}
+    tasks = list(study.tasks(declared))
+    for task in tasks:
+        _check_fields(task, declared[task.kernel])
     return [
         Task(task.kernel, task.problem, resolved[task.device], task.sampler, task.seed)
-        for task in study.tasks(declared)
+        for task in tasks
     ]
+
+
+def _check_fields(task: Task, declared: Sequence[Problem]) -> None:
+    """Refuse a problem with a field that no declared problem of its kernel has, or without one."""
+    known = {field for problem in declared for field in problem}
+    needed = {field for field in known if all(field in problem for problem in declared)}
+    faults = [
+        f"has no field {name!r}{did_you_mean(name, known)}"
+        for name in task.problem
+        if name not in known
+    ]
+    faults += [f"needs {name!r}" for name in sorted(needed - set(task.problem))]
+    if faults:
+        raise UsageError(f"problem {task.problem}: {task.kernel} {'; '.join(faults)}")
 
 
 def run_study(
