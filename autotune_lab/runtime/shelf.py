@@ -1,7 +1,7 @@
 """The winners of one kernel on one device model: by problem, and by what lies near a problem."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,6 +78,32 @@ class Shelf:
             group[values] = _merged(others, entry, dict(zip(fields, values, strict=True)))
         if not self.parameters.issuperset(entry.config):
             self.parameters.update(entry.config)
+
+    def fill(
+        self, fields: Fields, columns: Sequence[Sequence[Any]], entries: Iterable[Entry]
+    ) -> None:
+        """Put many winners of problems with the same fields in their places.
+
+        Args:
+            fields: sorted.
+            columns: a column of values for each field.
+            entries: one for each row.
+
+        Raises:
+            ExportError: two winners contradict one another.
+            ValueError: the columns differ in length.
+        """
+        if any(isinstance(value, list) for column in columns for value in column):
+            columns = [[canonical(v, where="problem field") for v in column] for column in columns]
+        rows = zip(*columns, strict=True)
+        group = self._by_fields.setdefault(fields, {})
+        for values, entry in zip(rows, entries, strict=True):
+            if values in group:
+                self.add(dict(zip(fields, values, strict=True)), entry)
+                continue
+            group[values] = entry
+            if not self.parameters.issuperset(entry.config):
+                self.parameters.update(entry.config)
 
     def update(self, other: "Shelf") -> None:
         """Put all winners of another shelf in their places.

@@ -12,6 +12,7 @@ from typing import Any
 from autotune_lab.codec import CodecError, from_plain
 from autotune_lab.errors import AutotuneLabError, ExportError
 from autotune_lab.exporting import json as json_format
+from autotune_lab.exporting import table as table_format
 from autotune_lab.exporting.base import Options
 from autotune_lab.records import DeviceModel, Environment, KernelIdentity, Pick, Resources, Source
 from autotune_lab.runtime.shelf import Entry, Shelf
@@ -54,15 +55,17 @@ class Table:
 
     @classmethod
     def parse(cls, text: str | bytes, origin: str) -> "Table":
-        """Read what ``autotune-lab export --format json`` wrote.
+        """Read what ``autotune-lab export`` wrote, as ``--format table`` or ``--format json``.
 
         Raises:
             ExportError: it is no such table, damaged, of a newer schema, or contradicts itself.
         """
         try:
-            document = json_format.parse(text)
+            is_by_column = _schema_at(text, table_format.SCHEMA)
+            read = table_format.read_document if is_by_column else json_format.parse
+            document = read(text)
             try:
-                return cls(_kernels(document), origin)
+                return cls(_by_column(document) if is_by_column else _by_entry(document), origin)
             except _READ_ERRORS as error:
                 if isinstance(error, ExportError):
                     raise
@@ -119,7 +122,55 @@ class Table:
         return sum(len(shelf) for shelf in shelves)
 
 
-def _kernels(document: Mapping[str, Any]) -> dict[str, KernelTable]:
+def _schema_at(text: str | bytes, schema: str) -> bool:
+    """Tell by its text which of the two formats it has; anything else is for json to refuse."""
+    quoted = f'"{schema}"'
+    return quoted in text if isinstance(text, str) else quoted.encode() in text
+
+
+def _by_column(document: Mapping[str, Any]) -> dict[str, KernelTable]:
+    shared = _Shared(document)
+    configs = [shared.config(data) for data in document["configs"]]
+    resources = [shared.needs(data) for data in document["resources"]]
+    found: dict[str, KernelTable] = {}
+    for data in document["shelves"]:
+        if Source(data["source"]).is_simulated:
+            continue
+        identity = shared.kernels[data["kernel_id"]]
+        kernel = found.setdefault(
+            identity.name,
+            KernelTable(
+                identity.name,
+                portfolio=tuple(configs[n] for n in document["portfolios"][data["kernel_id"]]),
+                default=None if data["default"] is None else configs[data["default"]],
+            ),
+        )
+        model = shared.models[data["device_id"]]
+        kernel.models[model.id] = model
+        entries = (
+            Entry(
+                config=configs[config],
+                kernel=identity,
+                environment=shared.environments[data["environment_id"]],
+                protocol_id=data["protocol_id"],
+                resources=None if needs is None else resources[needs],
+                reach_octaves=reach,
+                is_partial=bool(is_partial),
+                picked_at=sys.intern(picked_at),
+            )
+            for config, needs, reach, is_partial, picked_at in zip(
+                *(data[name] for name in _COLUMNS), strict=True
+            )
+        )
+        shelf = kernel.shelves.setdefault(model.id, Shelf())
+        shelf.fill(tuple(data["fields"]), data["values"], entries)
+    return found
+
+
+_COLUMNS = ("config", "resources", "reach_octaves", "is_partial", "picked_at")
+
+
+def _by_entry(document: Mapping[str, Any]) -> dict[str, KernelTable]:
     shared = _Shared(document)
     found: dict[str, KernelTable] = {}
     for data in document["entries"]:
@@ -151,18 +202,17 @@ class _Shared:
             key: from_plain(DeviceModel, {k: v for k, v in data.items() if k != "uuids"})
             for key, data in document["devices"].items()
         }
-        self._environments = {
+        self.environments = {
             key: from_plain(Environment, data) for key, data in document["environments"].items()
         }
         self.kernels = {
             key: from_plain(KernelIdentity, data) for key, data in document["kernels"].items()
         }
-        for kept in (self.models, self._environments, self.kernels):
+        for kept in (self.models, self.environments, self.kernels):
             for key, value in kept.items():
                 if value.id != key:
                     kind = type(value).__name__
                     raise ValueError(f"{kind} {key} does not have the identity it is filed under")
-        self._protocols = {key: key for key in document["protocols"]}
         self._configs: dict[Any, Config] = {}
         self._resources: dict[Any, Resources] = {}
 
@@ -171,9 +221,9 @@ class _Shared:
         return Entry(
             config=self.config(data["config"]),
             kernel=kernel,
-            environment=self._environments[data["environment_id"]],
-            protocol_id=self._protocols[data["protocol_id"]],
-            resources=self._needs(evidence["resources"]),
+            environment=self.environments[data["environment_id"]],
+            protocol_id=sys.intern(data["protocol_id"]),
+            resources=self.needs(evidence["resources"]),
             reach_octaves=data.get("reach_octaves"),
             is_partial="partial" in evidence["flags"],
             picked_at=sys.intern(evidence["picked_at"]),
@@ -189,7 +239,7 @@ class _Shared:
     def optional_config(self, data: Mapping[str, Any] | None) -> Config | None:
         return None if data is None else self.config(data)
 
-    def _needs(self, data: Mapping[str, Any] | None) -> Resources | None:
+    def needs(self, data: Mapping[str, Any] | None) -> Resources | None:
         if data is None:
             return None
         plain = dict(data) | {"compile_ms": None}
