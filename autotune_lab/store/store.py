@@ -30,6 +30,7 @@ from autotune_lab.store import engine as engines
 from autotune_lab.store.location import Location, locate
 from autotune_lab.store.merge import Merged
 from autotune_lab.store.opening import open_engine
+from autotune_lab.store.progress import Progress, progress
 from autotune_lab.store.query import Query
 from autotune_lab.store.runs import StudySummary
 from autotune_lab.store.selecting import select_contexts
@@ -116,6 +117,11 @@ class Store:
         """Return all studies, the one that was active last first."""
         with self.reading() as connection:
             return runs.summaries(connection, _now())
+
+    def progress(self) -> list[Progress]:
+        """Return what the runs that are alive are working on, one entry a context."""
+        with self.reading() as connection:
+            return progress(connection, _now())
 
     # Contexts
 

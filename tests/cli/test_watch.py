@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from autotune_lab.definitions import Problem
 from autotune_lab.records import TrialState
 from autotune_lab.store.store import Store
 from tests.store.making import config, context, failed, measure, ok, opened
@@ -62,19 +63,13 @@ def test_what_has_ended_or_died_is_not_shown(store, tmp_path):
 
 def test_each_context_of_each_run_has_its_own_counts(store):
     fill(store)
-    run_id, other = opened(store, replace(context(), problem=replace_problem()))
+    run_id, other = opened(store, replace(context(), problem=Problem(M=16)))
     measure(store, run_id, other, 0, ok(7.0))
     found = store.progress()
     assert [(e.run_id, e.best_ms, e.finished, e.running) for e in found] == [
         (1, 1.5, 3, 1),
         (2, 7.0, 1, 0),
     ]
-
-
-def replace_problem():
-    from autotune_lab.definitions import Problem
-
-    return Problem(M=16, dtype="float16")
 
 
 def test_lines_follow_the_changes_and_an_interrupt_ends_it_quietly(store, tmp_path):
