@@ -562,3 +562,43 @@ class Hello:
     launch_floor_ms: float | None = None
     copy_gbs: float | None = None
     matmul_tflops: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A question about a problem field, inside a decision rule.
+
+    Attributes:
+        field: the problem field that is looked at.
+        limit: a number asks ``field <= limit``, a text or a boolean ``field == limit``.
+        yes, no: what follows; a number is a leaf and counts in ``DecisionRule.configs``.
+    """
+
+    field: str
+    limit: Any
+    yes: "Branch | int"
+    no: "Branch | int"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRule:
+    """Which of a few configs serves a problem, and what that loses on problems it never saw.
+
+    Attributes:
+        kind: ``"single"`` or ``"tree"``.
+        configs: the few.
+        root: the first question, or the number of the only config.
+        problems: how many the rule was made from.
+        worst_loss: over these problems, 1 - efficiency.
+        held_out: way of choosing -> (worst, mean) loss, each problem judged by a rule made without
+            it: ``"single"``, ``"tree"``, ``"nearest"``, and ``"default"`` where it was measured.
+        bound: the worst loss that was asked for.
+    """
+
+    kind: str
+    configs: tuple[Config, ...]
+    root: Branch | int
+    problems: int
+    worst_loss: float
+    held_out: Mapping[str, tuple[float, float]]
+    bound: float

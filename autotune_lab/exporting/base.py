@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Protocol
 
 from autotune_lab.errors import ExportError
-from autotune_lab.records import DISQUALIFYING_FLAGS, DeviceModel, Environment, KernelIdentity, Pick
+from autotune_lab.records import (
+    DISQUALIFYING_FLAGS,
+    DecisionRule,
+    DeviceModel,
+    Environment,
+    KernelIdentity,
+    Pick,
+)
 from autotune_lab.spaces.config import Config
 
 LONGEST_NAME_BYTES = 200
@@ -34,6 +41,7 @@ class Options:
         reaches: context id -> octaves up to which its winner was measured to be no worse than the
             default on other problems.
         portfolios: kernel id -> the few configs that serve all its devices and problems.
+        rules: (kernel id, device model id) -> how a config is chosen for a problem.
     """
 
     include_simulated: bool = False
@@ -44,6 +52,7 @@ class Options:
     verdicts: Mapping[str, str] = field(default_factory=dict)
     reaches: Mapping[str, float] = field(default_factory=dict)
     portfolios: Mapping[str, Sequence[Config]] = field(default_factory=dict)
+    rules: Mapping[tuple[str, str], DecisionRule] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

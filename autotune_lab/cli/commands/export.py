@@ -26,14 +26,17 @@ def command(
 
     One file per device model, with the evidence for each winner.
     """
-    from autotune_lab.analysis import winners
+    from autotune_lab.analysis import evidence, winners
+    from autotune_lab.exporting.base import Options
     from autotune_lab.exporting.writing import export
     from autotune_lab.store.query import Query
 
     query = Query(kernel=kernel, problem=problem, device_model=device_model)
     with open_store(context) as store:
         picks = winners.best(store, query)
-    paths = export(picks, format_, out, strict=strict)
+        found = evidence.of_store(store, query, picks)
+    options = Options(reaches=found.reaches, portfolios=found.portfolios, rules=found.rules)
+    paths = export(picks, format_, out, strict=strict, options=options)
     if as_json:
         show_json({"files": [str(path) for path in paths]})
     else:
