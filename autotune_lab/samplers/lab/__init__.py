@@ -15,6 +15,7 @@ def create(
         seed: of all its random choices.
         prior: what other contexts measured of the same kernel: their winners are tried first, and
             their times guide the search for as long as they agree with what is measured here.
-        noise_floor: relative gain below which it stops by itself; by default it never does.
+        noise_floor: relative difference that a measurement can't tell; with one, the sampler stops
+            by itself when no gain beyond it is in sight. By default it goes on to the end.
     """
     return LabSampler(seed, prior, noise_floor)

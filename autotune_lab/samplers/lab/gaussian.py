@@ -4,7 +4,7 @@ Matern 5/2 kernel, one length scale for each parameter, constants by maximum a p
 out because scikit-learn's is much slower at its gradient and can't condition on what is pending.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,7 @@ class Prediction:
     variance: Singles
     constants: Constants
     scale: float
+    gains: list[Singles] = field(default_factory=list)
 
     @property
     def deviation(self) -> Floats:
@@ -137,9 +138,11 @@ class Prediction:
         point = self.points[position : position + 1]
         prior = np.float32(self.constants.amplitude) * _matern(_distances(self.points, point))[:, 0]
         covariance = prior - self.projected @ self.projected[position]
+        for gain in self.gains:
+            covariance -= gain * gain[position]
         gain = covariance / np.sqrt(max(float(self.variance[position]), 0.0) + self.constants.noise)
         self.variance = self.variance - gain**2
-        self.projected = np.hstack([self.projected, gain[:, None]])
+        self.gains.append(gain)
 
 
 def _distances(a: Singles, b: Singles) -> Singles:

@@ -34,6 +34,13 @@ class Neighbourhood:
             changed.append(np.delete(others, own[column], axis=0))
         return self._rows(np.vstack(changed))
 
+    def beside(self, row: int) -> Rows:
+        """Return the rows one step away: the next value of an ordered parameter, else any other."""
+        rows = self.around(row)
+        steps = np.abs(self._codes[rows].astype(np.int64) - self._codes[row])
+        beside: Rows = rows[np.where(self._ordered, steps, 0).max(axis=1) <= 1]
+        return beside
+
     def mutants(self, rows: Rows, rng: np.random.Generator, count: int) -> Rows:
         """Return rows that differ from one of ``rows`` in about two parameters, at most ``count``.
 
