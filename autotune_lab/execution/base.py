@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from autotune_lab.definitions import Problem
 from autotune_lab.processes import Child
-from autotune_lab.records import Hello, MeasureJob, Outcome
+from autotune_lab.records import Hello, KernelIdentity, MeasureJob, Outcome
 
 
 class Executor(Protocol):
@@ -21,6 +22,13 @@ class Executor(Protocol):
             NoDevice: it is not there.
             DeviceBusy: another study holds it.
             WorkerLost: its process can't be started.
+        """
+
+    def caveat(self, kernel: KernelIdentity, problem: Problem) -> str:
+        """Say in a line what is doubtful about its answers for a kernel; ``""`` if nothing is.
+
+        Raises:
+            NoDevice: it has no answers for this kernel and problem.
         """
 
     @property

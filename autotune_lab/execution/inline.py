@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from autotune_lab.definitions import Problem
 from autotune_lab.devices.opening import open_device
 from autotune_lab.execution.session import Session
 from autotune_lab.processes import Child
-from autotune_lab.records import Hello, Limits, MeasureJob, Outcome
+from autotune_lab.records import Hello, KernelIdentity, Limits, MeasureJob, Outcome
 
 
 class InlineExecutor:
@@ -35,6 +36,14 @@ class InlineExecutor:
         """
         self._session = Session(open_device(self._device_spec))
         return self._session.hello()
+
+    def caveat(self, kernel: KernelIdentity, problem: Problem) -> str:
+        """Say in a line what is doubtful about the device's answers; ``""`` if nothing is.
+
+        Raises:
+            NoDevice: a recording has nothing of this kernel and problem.
+        """
+        return "" if self._session is None else self._session.caveat(kernel, problem)
 
     def submit(self, job: MeasureJob) -> None:
         """Keep a job for ``collect``.

@@ -11,10 +11,19 @@ from pathlib import Path
 
 from autotune_lab import errors
 from autotune_lab.codec import from_plain, to_plain
+from autotune_lab.definitions import Problem
 from autotune_lab.execution.lock import DeviceLock
 from autotune_lab.execution.visible import Assignment, assign, same_uuid
 from autotune_lab.processes import Child, Lost
-from autotune_lab.records import RUN_LOSSES, Hello, Limits, MeasureJob, Outcome, Source
+from autotune_lab.records import (
+    RUN_LOSSES,
+    Hello,
+    KernelIdentity,
+    Limits,
+    MeasureJob,
+    Outcome,
+    Source,
+)
 
 _HELLO_S = 120.0
 
@@ -93,6 +102,11 @@ class ProcessExecutor:
             self.close()
             raise
         return hello
+
+    def caveat(self, kernel: KernelIdentity, problem: Problem) -> str:
+        """Return ``""``: what is measured is what the context says."""
+        del kernel, problem
+        return ""
 
     def submit(self, job: MeasureJob) -> None:
         """Start a job; only when not busy."""

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any, cast
 
 from autotune_lab import catalog
-from autotune_lab.definitions import KernelDefinition
+from autotune_lab.definitions import KernelDefinition, Problem
 from autotune_lab.devices.base import Device, RecordedDevice, TimingDevice
 from autotune_lab.measuring.ceilings import measure_ceilings
 from autotune_lab.measuring.inputs import ProblemCache
 from autotune_lab.measuring.protocol import measure
-from autotune_lab.records import Hello, MeasureJob, Outcome
+from autotune_lab.records import Hello, KernelIdentity, MeasureJob, Outcome
 
 
 class Session:
@@ -44,6 +44,16 @@ class Session:
             copy_gbs=ceilings.copy_gbs,
             matmul_tflops=ceilings.matmul_tflops,
         )
+
+    def caveat(self, kernel: KernelIdentity, problem: Problem) -> str:
+        """Say in a line what is doubtful about a recorded device's answers; ``""`` if nothing is.
+
+        Raises:
+            NoDevice: it has nothing of this kernel and problem.
+        """
+        if not self._device.capabilities.recorded:
+            return ""
+        return cast("RecordedDevice", self._device).caveat(kernel, problem)
 
     def measure(self, job: MeasureJob, *, progress: Callable[[int], None] | None = None) -> Outcome:
         """Measure a job; how it fails is its outcome.

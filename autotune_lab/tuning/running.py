@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -56,15 +56,16 @@ def plan(study: Study, *, root: Path) -> list[Task]:
     """
     for sampler in study.samplers:
         plugins.load("samplers", sampler)
-    declared = {kernel: catalog.load(kernel, root=root).problems for kernel in study.kernels}
+    kernels = {kernel: catalog.load(kernel, root=root) for kernel in study.kernels}
     resolved = {device: resolve(device) for device in study.devices}
-    tasks = list(study.tasks(declared))
-    for task in tasks:
-        _check_fields(task, declared[task.kernel])
-    return [
-        Task(task.kernel, task.problem, resolved[task.device], task.sampler, task.seed)
-        for task in tasks
-    ]
+    cells: dict[Task, list[Problem]] = {}
+    for task in study.tasks({kernel: found.problems for kernel, found in kernels.items()}):
+        definition = kernels[task.kernel]
+        _check_fields(task, definition.problems)
+        bucket = definition.bucketed(task.problem)
+        cell = replace(task, problem=bucket, device=resolved[task.device])
+        cells.setdefault(cell, []).extend([task.problem] if bucket != task.problem else [])
+    return [replace(cell, asked=tuple(problems)) for cell, problems in cells.items()]
 
 
 def _check_fields(task: Task, declared: Sequence[Problem]) -> None:
@@ -216,8 +217,8 @@ class _Runner:
                 pool.close()
             executor.close()
 
-    def _open(self, task: Task, hello: Hello) -> OpenContext:
-        return open_context(
+    def _open(self, task: Task, bench: Bench, hello: Hello) -> OpenContext:
+        opened = open_context(
             task,
             self.study.protocol,
             hello,
@@ -225,11 +226,17 @@ class _Runner:
             root=self.root,
             observe=self.observe,
         )
+        context = opened.context
+        if caveat := bench.executor.caveat(context.kernel, context.problem):
+            self.observe(Notice(caveat))
+        return opened
 
     def _attempt(self, task: Task, bench: Bench, hello: Hello) -> None:
         """Run the screening and playoff of a task; a fault of its kernel is noted, not raised."""
+        if task.asked:
+            self.observe(Notice(_bucket_note(task)))
         try:
-            opened = self._open(task, hello)
+            opened = self._open(task, bench, hello)
             if Phase.SCREEN in self.study.phases:
                 Screening(
                     bench=bench,
@@ -249,7 +256,7 @@ class _Runner:
             with self._bench(device) as (bench, hello):
                 for task in _distinct(tasks, device):
                     try:
-                        opened = self._open(task, hello)
+                        opened = self._open(task, bench, hello)
                         transfer(bench, opened, foreign_winners(opened, self._winners(opened)))
                         if Phase.PLAYOFF in self.study.phases:
                             self._replace(Playoff(bench, opened).run())
@@ -275,6 +282,12 @@ def _distinct(tasks: Sequence[Task], device: str) -> list[Task]:
     """One task for each kernel and problem on a device, whatever its samplers and seeds."""
     cells = {(task.kernel, task.problem.id): task for task in tasks if task.device == device}
     return list(cells.values())
+
+
+def _bucket_note(task: Task) -> str:
+    first, *others = task.asked
+    more = f" and {len(others)} more problems of its bucket" if others else ""
+    return f"{task.kernel}: {task.problem} is tuned for {first}{more}"
 
 
 def _declared_default(opened: OpenContext) -> list[Config]:

@@ -31,13 +31,18 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One cell of a study: one kernel and problem on one device, searched by one sampler."""
+    """One cell of a study: one kernel and problem on one device, searched by one sampler.
+
+    Attributes:
+        asked: the problems that were asked for and fall into the bucket ``problem``, if any do.
+    """
 
     kernel: str
     problem: Problem
     device: str
     sampler: str
     seed: int
+    asked: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from autotune_lab.tuning.screening import Bench, Screening
 from autotune_lab.tuning.study import Budget, Task
 from tests.tuning.labs import Lab
 
-KERNEL = '''"""Compiles a real Triton matmul; its launch on the fake device returns a scripted time."""
+KERNEL = '''"""Compiles a real Triton matmul; launched on the fake device it returns its time."""
 import pathlib
 import torch
 import triton
