@@ -212,6 +212,18 @@ def write_files(
     return list(texts)
 
 
+def read_text(path: Path) -> bytes:
+    """Read an exported file.
+
+    Raises:
+        ExportError: it is not there, or can't be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ExportError(f"can't read {path}: {error.strerror or error}") from error
+
+
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace a file as a whole: a reader sees the old or the new one, even after a power cut.
 
