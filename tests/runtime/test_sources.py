@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import subprocess
 import sys
 
@@ -132,15 +133,22 @@ def test_kernel_that_the_table_lacks_needs_a_default(path):
         tuned("matmull", key=["M"], table=path)
 
 
-def test_importing_the_runtime_loads_no_tuner():
+def test_importing_the_runtime_is_quick_and_loads_no_tuner(tmp_path):
     script = (
-        "import sys, torch, triton, time; t = time.perf_counter();"
-        "import autotune_lab.runtime; spent = time.perf_counter() - t;"
-        "print(*sorted({'pandas', 'sqlalchemy', 'optuna', 'matplotlib'} & set(sys.modules)), spent)"
+        "import sys, torch, triton, time; begin = time.process_time();"
+        "import autotune_lab.runtime; spent_s = time.process_time() - begin;"
+        "print(spent_s, *{'pandas', 'sqlalchemy', 'optuna', 'matplotlib'} & set(sys.modules))"
     )
-    spent = [
-        float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                             check=True).stdout)
-        for _ in range(2)
-    ]  # fmt: skip
-    assert min(spent) < 0.2  # 50 ms on an idle machine; this one is shared
+    variables = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def imported():
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    imported()  # writes the bytecode, as an installation does
+    found = [imported() for _ in range(3)]
+    # 45 ms on one core of a busy machine; the rest is room for a busier one.
+    assert min(float(spent_s) for spent_s, *_ in found) < 0.075
+    assert found[0][1:] == []
