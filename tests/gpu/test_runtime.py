@@ -13,6 +13,8 @@ from autotune_lab.spaces.config import Config
 
 CONFIG = {"BLOCK": 128, "num_warps": 4}
 
+pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+
 
 @triton.jit
 def affine(x_ptr, out_ptr, n, stride, scale, BLOCK: tl.constexpr):
@@ -131,6 +133,7 @@ def test_eight_threads_get_right_results(kernel):
     assert kernel.record.decided[Step.DEFAULT] == 65
 
 
+@pytest.mark.filterwarnings("ignore")  # torch's compiler has its own deprecations
 def test_torch_compile_is_not_broken(kernel):
     def double(x):
         out = torch.empty_like(x)
