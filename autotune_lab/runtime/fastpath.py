@@ -74,8 +74,8 @@ def build(
     if parts is None:
         return None
     parameters = list(kernel.params)
-    if {p.name for p in parameters} & _RESERVED:
-        return None
+    if any(p.name in _RESERVED or p.name.startswith("_") for p in parameters):
+        return None  # the function's own names start with an underscore
     source = _source(parameters, key, from_config)
     ready: dict[Any, Any] = {}
     scope: dict[str, Any] = {
@@ -91,7 +91,7 @@ def build(
     return FastPath(scope["launch"], ready, source)
 
 
-_RESERVED = {"grid", "warmup", "options", "device", "stream", "key", "launch"}
+_RESERVED = {"grid", "warmup", "options"}
 
 
 def _capabilities(kernel: Any) -> dict[str, Any] | None:
@@ -135,30 +135,30 @@ def _source(parameters: Sequence[Any], key: Sequence[str], from_config: Collecti
 def launch(grid, {_signature(parameters, from_config)}**options):
     if _KERNEL.pre_run_hooks:
         return _direct(grid, {{{given}}}, options)
-    for (name, _), (value, scope) in _KERNEL.used_global_vals.items():
-        if scope.get(name, _ABSENT) != value:
+    for (_name, _), (_value, _scope) in _KERNEL.used_global_vals.items():
+        if _scope.get(_name, _ABSENT) != _value:
             return _direct(grid, {{{given}}}, options)
-    device = _get_device()
-    key = (device, {"".join(f"{name}, " for name in key)}{"".join(map(_token, own))})
+    _device = _get_device()
+    _key = (_device, {"".join(f"{name}, " for name in key)}{"".join(map(_token, own))})
     if options:
-        key = (*key, *options.items())
-    ready = _READY.get(key)
-    if ready is None:
-        return _prepare(key, grid, {{{given}}}, options)
-    run, function, packed, compiled, constants, tally = ready
-    tally[0] += 1
+        _key = (*_key, *options.items())
+    _ready = _READY.get(_key)
+    if _ready is None:
+        return _prepare(_key, grid, {{{given}}}, options)
+    _run, _function, _packed, _compiled, _constants, _tally = _ready
+    _tally[0] += 1
     if callable(grid):
         grid = grid({{{everything}}})
-    size = len(grid)
-    x, y, z = grid[0], grid[1] if size > 1 else 1, grid[2] if size > 2 else 1
-    stream = _get_stream(device)
-    enter, leave = _KNOBS.launch_enter_hook, _KNOBS.launch_exit_hook
-    if (enter, leave) == _QUIET and not enter.calls and not leave.calls:
-        run(x, y, z, stream, function, packed, None, None, None, {values})
+    _size = len(grid)
+    _x, _y, _z = grid[0], grid[1] if _size > 1 else 1, grid[2] if _size > 2 else 1
+    _stream = _get_stream(_device)
+    _enter, _leave = _KNOBS.launch_enter_hook, _KNOBS.launch_exit_hook
+    if (_enter, _leave) == _QUIET and not _enter.calls and not _leave.calls:
+        _run(_x, _y, _z, _stream, _function, _packed, None, None, None, {values})
     else:
-        metadata = compiled.launch_metadata(grid, stream, {values})
-        run(x, y, z, stream, function, packed, metadata, enter, leave, {values})
-    return compiled
+        _metadata = _compiled.launch_metadata(grid, _stream, {values})
+        _run(_x, _y, _z, _stream, _function, _packed, _metadata, _enter, _leave, {values})
+    return _compiled
 """
 
 
@@ -172,7 +172,7 @@ def _signature(parameters: Sequence[Any], from_config: Collection[str]) -> str:
 
 
 def _value(name: str, from_config: Collection[str]) -> str:
-    return f"constants[{name!r}]" if name in from_config else name
+    return f"_constants[{name!r}]" if name in from_config else name
 
 
 def _token(parameter: Any) -> str:

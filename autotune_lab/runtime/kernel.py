@@ -11,7 +11,7 @@ from autotune_lab.definitions import Arguments, KernelDefinition, Problem
 from autotune_lab.errors import UsageError, did_you_mean
 from autotune_lab.runtime.decision import Decision
 from autotune_lab.runtime.dispatcher import Dispatcher
-from autotune_lab.runtime.fastpath import FastPath, Prepared, build
+from autotune_lab.runtime.fastpath import ABSENT, FastPath, Prepared, build
 from autotune_lab.runtime.present import current_index
 from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.values import Value
@@ -118,10 +118,15 @@ class TunedKernel:
                 f"kernel {self._dispatcher.table.name!r}: {', '.join(clash)} is set by the config; "
                 "leave it out of the launch"
             )
-        return self.fn.run(grid=grid, warmup=False, **given, **options, **chosen)
+        # By place as far as that goes: Triton refuses some names (device, stream) by name.
+        first = next((i for i, name in enumerate(self.arg_names) if name not in given), None)
+        placed = [given[name] for name in self.arg_names[:first]]
+        named = {name: given[name] for name in self.arg_names[len(placed) :] if name in given}
+        return self.fn.run(*placed, grid=grid, warmup=False, **named, **options, **chosen)
 
     def _by_names(self, grid: Any, given: dict[str, Any], options: dict[str, Any]) -> Any:
-        return self._prepare(grid, given, options).compiled
+        known = {name: value for name, value in given.items() if value is not ABSENT}
+        return self._prepare(grid, known, options).compiled
 
     def _as_triton_does(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
         """Launch through Triton's own code: the interpreter, heuristics, an unknown version."""

@@ -125,6 +125,28 @@ def test_arguments_by_name_and_defaults_equal_a_direct_launch(gpu):
         assert gpu.launches[-2] == gpu.launches[-1]
 
 
+@triton.jit
+def named(x, y, z, device, key, stream, size, run, ready, constants, value, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    total = device + key + stream + size + run + ready + constants + value
+    tl.store(z + offsets, tl.load(x + offsets) + tl.load(y + offsets) + total)
+
+
+def test_arguments_may_have_any_name(gpu):
+    made = tuned("named", key=["size"], dtype="x", table=Table.empty("none"), default=CONFIG)
+    kernel = made(named)
+    named.device_caches.clear()
+    arguments = [pointer(), pointer(), pointer(), *range(2, 10)]
+    for _ in range(2):
+        kernel[(3, 2)](*arguments)
+        named[(3, 2)](*arguments, **CONFIG)
+        mine, direct = gpu.launches[-2:]
+        assert mine[:5] == direct[:5]
+        assert all(a is b or a == b for a, b in zip(mine[5], direct[5], strict=True))
+    assert kernel.launches == 2
+    named.device_caches.clear()
+
+
 def test_further_options_reach_the_compiler(gpu):
     kernel = launcher()
     x = pointer()
@@ -160,6 +182,7 @@ def test_hooks_of_the_kernel_are_called_each_time(gpu, monkeypatch):
     kernel = launcher()
     x = pointer()
     seen = []
+    kernel[grid](x, x, 16, 1, MODE=0)
     monkeypatch.setattr(shift, "pre_run_hooks", [lambda *_, **kwargs: seen.append(kwargs["BLOCK"])])
     kernel[grid](x, x, 16, 1, MODE=0)
     kernel[grid](x, x, 16, 1, MODE=0)
