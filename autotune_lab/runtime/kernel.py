@@ -11,7 +11,7 @@ from autotune_lab.definitions import Arguments, KernelDefinition, Problem
 from autotune_lab.errors import UsageError, did_you_mean
 from autotune_lab.runtime.decision import Decision
 from autotune_lab.runtime.dispatcher import Dispatcher
-from autotune_lab.runtime.fastpath import ABSENT, FastPath, Prepared, build
+from autotune_lab.runtime.fastpath import ABSENT, MOST_READY, FastPath, Prepared, build
 from autotune_lab.runtime.present import current_index
 from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.values import Value
@@ -150,11 +150,18 @@ class TunedDefinition:
     def __init__(self, definition: KernelDefinition, dispatcher: Dispatcher) -> None:
         self.definition = definition
         self._dispatcher = dispatcher
+        self._ready: dict[tuple[int, str], Config] = {}
 
     def __call__(self, problem: Problem, arguments: Arguments) -> Any:
         """Launch for a problem; its buckets decide which winner is its own."""
-        config = self.explain(problem).config
-        return self.definition.launch(arguments, config or Config())
+        key = (current_index(), problem.id)
+        config = self._ready.get(key)
+        if config is None:
+            config = self.explain(problem).config or Config()
+            if len(self._ready) >= MOST_READY:
+                self._ready.clear()
+            self._ready[key] = config
+        return self.definition.launch(arguments, config)
 
     def explain(self, problem: Problem) -> Decision:
         """Return the decision for a problem on the current GPU, without launching."""

@@ -247,3 +247,32 @@ def test_autotuned_kernel_is_refused():
     autotuned = triton.autotune([triton.Config({"BLOCK": 64})], key=["n"])(shift)
     with pytest.raises(UsageError, match="autotuner"):
         tuned("shift", key=["n"], table=Table.empty("x"), default=CONFIG)(autotuned)
+
+
+FACTOR = tl.constexpr(2)
+
+
+@triton.jit(do_not_specialize=["seed"], do_not_specialize_on_alignment=["x_ptr"])
+def declared(x_ptr, seed, wide: tl.int64, ratio: tl.float32, BLOCK: tl.constexpr = 32):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, (offsets + seed + wide) * ratio * FACTOR)
+
+
+def test_declared_specializations_are_those_of_the_direct_launch(gpu):
+    config = {"num_warps": 1}
+    made = tuned("declared", key=[], dtype="", table=Table.empty("none"), default=config)
+    kernel = made(declared)
+    declared.device_caches.clear()
+    cases = [(shifted, seed, wide, ratio) for shifted in (False, True) for seed in (1, 7, 16)
+             for wide in (1, 16, 5) for ratio in (1.0, 0.5)]  # fmt: skip
+    for _ in range(2):
+        for shifted, *rest in cases:
+            x = pointer(shifted=shifted)
+            kernel[(1,)](x, *rest)
+            declared[(1,)](x, *rest, **config)
+            mine, direct = gpu.launches[-2:]
+            assert mine[:5] == direct[:5]
+            assert all(a is b or a == b for a, b in zip(mine[5], direct[5], strict=True))
+    seeds_apart = {key for key in kernel._fast.ready if 7 in key}
+    assert not seeds_apart  # a seed that is not specialized is no part of the key
+    declared.device_caches.clear()
