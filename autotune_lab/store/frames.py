@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, sele
 
 from autotune_lab.records import Pick
 from autotune_lab.spaces.config import Config
-from autotune_lab.store import decoding
+from autotune_lab.store import decoding, ranking
 from autotune_lab.store import picks as stored_picks
 from autotune_lab.store.query import Query
 from autotune_lab.store.schema import MeasurementRow, RunRow, StudyRow, TrialRow
@@ -75,6 +75,42 @@ def trials(store: Store, query: Query) -> pd.DataFrame:
     interval) are NaN unless ``state`` is ``ok``; ``config`` holds ``Config``, ``flags`` tuples and
     ``problem_fields`` a dict that rows share.
     """
+    with store.reading() as connection:
+        known = _known(connection, query)
+        return _read_trials(connection, known, _of(query, list(known)))
+
+
+def fastest(store: Store, query: Query, limit: int, *, state: str | None = None) -> pd.DataFrame:
+    """Return the first rows of ``trials`` by time, then those without one, oldest first.
+
+    Reads no more than it returns, however large the store is.
+
+    Args:
+        store: an open store.
+        query: which contexts.
+        limit: how many rows at most.
+        state: only trials that ended so.
+    """
+    with store.reading() as connection:
+        ids = ranking.fastest_ids(connection, query, limit, state=state)
+        chosen = [TrialRow.id.in_(ids)]
+        contexts = connection.execute(select(TrialRow.context_id).distinct().where(*chosen))
+        of_these = Query(context_ids=list(contexts.scalars()), include_simulated=True)
+        frame = _read_trials(connection, _known(connection, of_these), chosen)
+    return frame.set_index("trial_id", drop=False).loc[ids].reset_index(drop=True)
+
+
+def _known(connection: Connection, query: Query) -> dict[str, dict[str, Any]]:
+    """Return the columns of each matching context, by its id."""
+    found = connection.execute(select_contexts(query)).mappings()
+    return {row["context_id"]: _context_columns(row) for row in found}
+
+
+def _read_trials(
+    connection: Connection,
+    known: Mapping[str, dict[str, Any]],
+    conditions: Sequence[ColumnElement[bool]],
+) -> pd.DataFrame:
     configs: dict[str, Config] = {}
 
     def finish(columns: Columns) -> Columns:
@@ -87,13 +123,8 @@ def trials(store: Store, query: Query) -> pd.DataFrame:
         columns["flags"] = [decoding.split(text) for text in columns["flags"]]
         return columns | _spread(known, columns["context_id"])
 
-    with store.reading() as connection:
-        known = {
-            row["context_id"]: _context_columns(row)
-            for row in connection.execute(select_contexts(query)).mappings()
-        }
-        chosen = _select_trials().where(*_of(query, list(known)))
-        return _stream(connection, chosen.order_by(TrialRow.id), TRIAL_COLUMNS, finish)
+    chosen = _select_trials().where(*conditions).order_by(TrialRow.id)
+    return _stream(connection, chosen, TRIAL_COLUMNS, finish)
 
 
 def measurements(store: Store, query: Query) -> pd.DataFrame:

@@ -22,6 +22,16 @@ from autotune_lab.store.schema import (
 _SIMULATED = tuple(source.value for source in Source if source.is_simulated)
 
 
+def select_context_ids(query: Query) -> Select[str]:
+    """Select the ids of the matching contexts, and nothing else of them."""
+    return (
+        select(ContextRow.id)
+        .join(KernelRow, KernelRow.id == ContextRow.kernel_id)
+        .join(DeviceModelRow, DeviceModelRow.id == ContextRow.model_id)
+        .where(*_conditions(query))
+    )
+
+
 def select_contexts(query: Query) -> Executable:
     """Select the matching contexts with all that they are made of, oldest first."""
     return (

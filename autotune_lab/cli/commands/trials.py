@@ -41,10 +41,7 @@ def command(
         include_simulated=include_simulated,
     )
     with open_store(context) as store:
-        frame = frames.trials(store, query)
-    if state is not None:
-        frame = frame[frame["state"] == state]
-    frame = frame.sort_values("time_ms", na_position="last").head(limit)
+        frame = frames.fastest(store, query, limit, state=state)
     rows = [
         {
             "kernel": row.kernel,
