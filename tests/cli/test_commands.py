@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 from autotune_lab.cli import commands
 from autotune_lab.cli.app import build
 
-NAMES = sorted(module.name.rstrip("_") for module in pkgutil.iter_modules(commands.__path__))
+NAMES = sorted(
+    module.name.rstrip("_").replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)
+)
 READING = [
     ["best"],
     ["trials"],
