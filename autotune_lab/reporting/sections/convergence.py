@@ -16,6 +16,7 @@ RANDOM = "random search, expected"
 # Below this share of the space its times can't stand for the space that random search draws from.
 WHOLE_SPACE = 0.9
 POINTS = 40
+MOST_DRAWS = 1000  # each costs a pass over the space
 
 
 def build(data: ReportData) -> Section | None:
@@ -83,8 +84,9 @@ def _random(data: ReportData, final: "pd.Series[float]") -> list[pd.DataFrame]:
         times_ms = trials["time_ms"].where(trials["is_eligible"]).to_numpy(dtype=np.float64)
         if context_id not in final.index or len(times_ms) < WHOLE_SPACE * sizes[str(context_id)]:
             continue
-        expected_ms = convergence.random_search(times_ms, len(times_ms))
-        draws = np.unique(np.geomspace(1, len(times_ms), POINTS).round().astype(int))
+        most = min(len(times_ms), MOST_DRAWS)
+        expected_ms = convergence.random_search(times_ms, most)
+        draws = np.unique(np.geomspace(1, most, POINTS).round().astype(int))
         found.append(
             pd.DataFrame(
                 {

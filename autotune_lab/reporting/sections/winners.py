@@ -72,16 +72,24 @@ def _figure(gained: pd.DataFrame) -> Figure:
 
 
 def _table(frame: pd.DataFrame) -> Table:
+    """List the winners; columns about defaults and ties are left out where nobody has any."""
+    columns = ["Context", "Winner", "#Time, ms", "#95% interval, ms", "#Default, ms", "#Gain",
+               "#Tied", "Standing"]  # fmt: skip
+    empty = set()
+    if frame["default_ms"].isna().all():
+        empty |= {"#Default, ms", "#Gain"}
+    if frame["tied"].isna().all():
+        empty.add("#Tied")
+    kept = [place for place, name in enumerate(columns) if name not in empty]
+    rows = [[cells[place] for place in kept] for cells in map(_row, rows_of(frame))]
     fresh = "over fresh, interleaved rounds" if (frame["rounds"] > 0).any() else "of one pass"
-    return Table(
-        name="winners",
-        caption=f"Winners by their median {fresh}. “Tied” counts the configs that can’t be told "
-        "apart from the winner, itself included.",
-        columns=["Context", "Winner", "#Time, ms", "#95% interval, ms", "#Default, ms", "#Gain",
-                 "#Tied", "Standing"],
-        rows=[_row(row) for row in rows_of(frame)],
-        frame=frame,
-    )  # fmt: skip
+    ties = (
+        ""
+        if "#Tied" in empty
+        else " “Tied” counts the configs that can’t be told apart from the winner, itself included."
+    )
+    caption = f"Winners by their median {fresh}.{ties}"
+    return Table("winners", caption, [columns[place] for place in kept], rows, frame)
 
 
 def _row(row: dict[str, Any]) -> list[Cell | str]:
