@@ -22,7 +22,7 @@ TRITON = "triton"
 @contextlib.contextmanager
 def triton_or_stand_in() -> Iterator[None]:
     """Make ``import triton`` work inside the block; what was there is there again afterwards."""
-    if sys.modules.get(TRITON) or importlib.util.find_spec(TRITON):
+    if _is_installed():
         yield
         return
     finder = _Finder()
@@ -34,6 +34,13 @@ def triton_or_stand_in() -> Iterator[None]:
         sys.meta_path.remove(finder)
         _take_out()
         sys.modules.update(hidden)
+
+
+def _is_installed() -> bool:
+    try:
+        return bool(sys.modules.get(TRITON) or importlib.util.find_spec(TRITON))
+    except (ImportError, ValueError):  # hidden by a finder, or by None in sys.modules
+        return False
 
 
 def _take_out() -> dict[str, types.ModuleType]:

@@ -43,6 +43,14 @@ def build() -> typer.Typer:
     return app
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        from autotune_lab import __version__
+
+        typer.echo(f"autotune-lab {__version__}")
+        raise typer.Exit
+
+
 def _global_options(
     context: typer.Context,
     store: Annotated[
@@ -54,13 +62,13 @@ def _global_options(
         ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and log lines.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    version: Annotated[  # noqa: ARG001 - its callback has done it
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", is_eager=True, callback=_show_version
+        ),
+    ] = False,
 ) -> None:
-    if version:
-        from autotune_lab import __version__
-
-        typer.echo(f"autotune-lab {__version__}")
-        raise typer.Exit
     logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING, format="%(message)s")
     context.obj = GlobalOptions(store=store, debug=debug)
 

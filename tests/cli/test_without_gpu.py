@@ -23,17 +23,19 @@ class Hide:
 
 sys.meta_path.insert(0, Hide())
 """
-DRIVER = '''
+DRIVER = """
 import sys
+import types
 
-class Guard:
-    """Makes torch.cuda and NVML raise as soon as they are used."""
-    def find_spec(self, name, path=None, target=None):
-        if name == "pynvml":
+class Guard(types.ModuleType):
+    # torch imports NVML's bindings; only calling the driver through them is a touch.
+    def __getattr__(self, name):
+        if name.startswith("nvmlInit"):
             raise AssertionError("the driver was touched: pynvml")
+        raise AttributeError(name)
 
-sys.meta_path.insert(0, Guard())
-'''
+sys.modules["pynvml"] = Guard("pynvml")
+"""
 
 
 def call(lab, *arguments, start=""):
@@ -45,13 +47,20 @@ def call(lab, *arguments, start=""):
     return lab.call(*arguments, env={"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""})
 
 
-@pytest.mark.parametrize("hidden", [["triton"], ["triton", "torch", "pynvml"]], ids=str)
+ALL = ["triton", "torch", "pynvml"]
+
+
+def test_a_space_is_listed_without_triton(tuned):
+    done = call(tuned, "kernels", "vector_copy", start=HIDE.format(hidden=["triton"]))
+    assert done.returncode == 0, done.stderr
+    assert "BLOCK_SIZE" in done.stdout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["--help"],
         ["kernels"],
-        ["kernels", "scripted"],
         ["best"],
         ["trials", "--json"],
         ["report", "--out", "page"],
@@ -60,10 +69,8 @@ def call(lab, *arguments, start=""):
     ],
     ids=" ".join,
 )
-def test_reading_works_without_triton_or_torch(tuned, hidden, arguments):
-    if "torch" in hidden and arguments[0] == "kernels":
-        pytest.skip("a kernel's file imports torch")
-    done = call(tuned, *arguments, start=HIDE.format(hidden=hidden))
+def test_reading_works_without_triton_or_torch(tuned, arguments):
+    done = call(tuned, *arguments, start=HIDE.format(hidden=ALL))
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
 

@@ -17,4 +17,4 @@ def test_the_page_is_up_to_date():
 def test_every_command_is_in_it():
     text = PAGE.read_text(encoding="utf-8")
     for module in pkgutil.iter_modules(commands.__path__):
-        assert f"## autotune-lab {module.name.rstrip('_')}\n" in text
+        assert f"## autotune-lab {module.name.rstrip('_').replace('_', '-')}\n" in text

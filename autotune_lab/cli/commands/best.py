@@ -27,7 +27,7 @@ def command(
     Exits with 1 when there is none.
     """
     from autotune_lab.analysis import winners
-    from autotune_lab.cli.studying import show_picks
+    from autotune_lab.cli.picks import show_picks
     from autotune_lab.store.query import Query
 
     query = Query(
