@@ -25,6 +25,7 @@ Each class carries the exit code that the command line ends with: 1 for failed w
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
@@ -50,7 +51,13 @@ __all__ = [
     "WorkerLost",
     "closest",
     "did_you_mean",
+    "one_line",
 ]
+
+# What moves a terminal's cursor, rings, breaks lines or can't be encoded: C0, C1, separators, marks
+# that turn the direction of text, and halves of surrogate pairs.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_LONGEST_MESSAGE = 2000
 
 
 def closest(name: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -68,10 +75,33 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; known are {', '.join(names)}" if names else ""
 
 
+def one_line(text: str, *, most: int | None = None) -> str:
+    r"""Return a text that can't break its line or steer a terminal, whoever wrote it.
+
+    White space becomes a space, any other control character its escape (``\x1b``).
+
+    Args:
+        text: of a store, a file, another program.
+        most: characters to keep; what is longer is cut in the middle.
+    """
+    flat = _UNPRINTABLE.sub(_visible, text)
+    if most is None or len(flat) <= most:
+        return flat
+    head = most * 2 // 3
+    return f"{flat[:head]} ... {flat[head - most :]}"
+
+
+def _visible(found: re.Match[str]) -> str:
+    return " " if found[0].isspace() else found[0].encode("unicode_escape").decode()
+
+
 class AutotuneLabError(Exception):
     """Base of all errors raised by the lab; the message is one line for a person."""
 
     exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_line(message.strip(), most=_LONGEST_MESSAGE))
 
 
 class UsageError(AutotuneLabError, ValueError):

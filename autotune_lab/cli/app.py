@@ -15,7 +15,7 @@ import typer
 
 from autotune_lab.cli import commands
 from autotune_lab.cli.state import GlobalOptions
-from autotune_lab.errors import AutotuneLabError
+from autotune_lab.errors import AutotuneLabError, one_line
 
 INTERRUPTED = 130
 
@@ -100,5 +100,5 @@ def main() -> None:
 def _fail(message: str, exit_code: int, *, debug: bool) -> None:
     if debug:
         traceback.print_exc()
-    sys.stderr.write(f"autotune-lab: {message}\n")
+    sys.stderr.write(f"autotune-lab: {one_line(message)}\n")
     raise SystemExit(exit_code)

@@ -1,14 +1,23 @@
-"""Prints rows as a table for people or as strict JSON for machines."""
+"""Prints rows as a table for people or as strict JSON for machines.
+
+Text of a store or a file is shown, never obeyed: a terminal gets no control character of it.
+"""
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
+from autotune_lab.errors import one_line
+
 PIPE_WIDTH = 200  # a pipe has no width of its own; long lines are better than folded words
+
+# What JSON may hold as it stands, and a terminal or an encoder stumbles over.
+_UNWRITABLE = re.compile(r"[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print strict JSON instead of a table.")]
 
@@ -38,8 +47,8 @@ def show(
 
 def show_json(value: Any) -> None:
     """Print a value as strict JSON; numbers that are not finite become null."""
-    json.dump(plain(value), sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+    sys.stdout.write(_UNWRITABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def plain(value: Any) -> Any:
@@ -66,8 +75,8 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, tuple | list):
-        return ", ".join(str(item) for item in value)
-    return str(value)
+        return one_line(", ".join(str(item) for item in value))
+    return one_line(str(value))
 
 
 def _is_number(value: Any) -> bool:

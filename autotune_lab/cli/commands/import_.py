@@ -7,6 +7,7 @@ import typer
 
 from autotune_lab.cli.output import JsonOption, show
 from autotune_lab.cli.state import open_store
+from autotune_lab.errors import one_line
 
 
 def command(
@@ -38,7 +39,7 @@ def command(
             else:
                 held = reading.read(path, device_name=device_name, kernel=kernel)
             for note in held.notes:
-                typer.echo(f"note: {note}", err=True)
+                typer.echo(f"note: {one_line(note)}", err=True)
             added = recorder.load(store, recording.Recording(held.contexts))
             rows.append({"file": str(path), "contexts": len(held.contexts), "new trials": added})
     show(rows, as_json=as_json)

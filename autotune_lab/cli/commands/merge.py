@@ -6,6 +6,7 @@ import typer
 
 from autotune_lab.cli.output import JsonOption, show, show_json
 from autotune_lab.cli.state import open_store
+from autotune_lab.errors import one_line
 
 
 def command(
@@ -32,4 +33,4 @@ def command(
     disagreements = merged.pop("disagreements")
     show([merged], as_json=False)
     for line in disagreements:
-        typer.echo(f"note: {line}; this store's own result stays", err=True)
+        typer.echo(f"note: {one_line(line)}; this store's own result stays", err=True)

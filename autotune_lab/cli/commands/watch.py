@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autotune_lab.cli.output import JsonOption, show_json
+from autotune_lab.cli.output import JsonOption, cell, show, show_json
 from autotune_lab.cli.state import open_store
+from autotune_lab.errors import one_line
 
 if TYPE_CHECKING:
     from autotune_lab.store.progress import Progress
@@ -33,16 +34,11 @@ def command(
         if as_json:
             show_json([to_plain(entry) for entry in store.progress()])
         elif once:
-            _print_once(store.progress())
+            rows = [_row(entry) for entry in store.progress()]
+            show(rows, as_json=False, empty=IDLE)
         else:
             with contextlib.suppress(KeyboardInterrupt):
                 _follow(store.progress, every)
-
-
-def _print_once(entries: "list[Progress]") -> None:
-    from autotune_lab.cli.output import show
-
-    show([_row(entry) for entry in entries], as_json=False, empty=IDLE)
 
 
 def _follow(look: Any, every_s: float) -> None:
@@ -83,7 +79,7 @@ def line(entry: "Progress") -> str:
     """Write one context of a running study as a line."""
     row = _row(entry)
     best = f"best {row['best ms']:.4g} ms" if row["best ms"] is not None else "none ran yet"
-    return (
+    return one_line(
         f"{row['study']}: {row['kernel']} {row['problem']} on {row['device']}: {best}, "
         f"{row['finished']} finished ({row['states']}), {row['running']} running"
     )
@@ -110,8 +106,6 @@ def _row(entry: "Progress") -> dict[str, Any]:
 def _table(entries: "list[Progress]") -> Any:
     from rich.table import Table
     from rich.text import Text
-
-    from autotune_lab.cli.output import cell
 
     if not entries:
         return Text(f"{IDLE}; Ctrl-C ends this")
