@@ -36,6 +36,11 @@ def triton_or_stand_in() -> Iterator[None]:
         sys.modules.update(hidden)
 
 
+def is_stand_in(value: object) -> bool:
+    """Tell whether something was decorated while Triton was not there."""
+    return isinstance(value, _Absent | _Kernel)
+
+
 def _is_installed() -> bool:
     try:
         return bool(sys.modules.get(TRITON) or importlib.util.find_spec(TRITON))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from autotune_lab import autotuners
 from autotune_lab.arguments import unused
 from autotune_lab.errors import DefinitionError, did_you_mean
 from autotune_lab.spaces.config import Config
@@ -180,6 +181,88 @@ class KernelDefinition:
         faults = list(self._faults())
         if faults:
             raise DefinitionError(f"kernel {self.name!r}", faults)
+
+    @classmethod
+    def from_autotuner(
+        cls,
+        kernel: Any,
+        *,
+        inputs: Callable[[Problem, Any, Any], Arguments],
+        launch: Callable[[Arguments], Any],
+        outputs: Sequence[str],
+        reference: Callable[[Arguments], Mapping[str, Any]],
+        problems: Sequence[Problem],
+        names: Mapping[str, str] | None = None,
+        product: bool = False,
+        name: str = "",
+        default: Any = None,
+        mutates: Sequence[str] | None = None,
+        zeroes: Sequence[str] | None = None,
+        work: Callable[[Problem], Mapping[str, float]] | None = None,
+        tolerances: Mapping[str, Tolerance] | None = None,
+        deterministic: bool = True,
+        buckets: Mapping[str, Callable[[int], int]] | None = None,
+        replaces: Callable[[Arguments], Any] | None = None,
+    ) -> "KernelDefinition":
+        """Return the definition of a kernel that is under ``@triton.autotune`` already.
+
+        Its configs become the space, ``prune_configs_by`` constraints, ``reset_to_zero`` and
+        ``restore_value`` what is zeroed and restored before every launch, outside of the timed
+        window. Each launch goes through the autotuner held at one config, so hooks of the config
+        and heuristics run as they do for a user.
+
+        Args:
+            kernel: the decorated kernel.
+            inputs: as for any definition; where configs are pruned it is also asked for tensors on
+                the device ``meta``, with no generator.
+            launch: ``arguments -> None``, host code that launches the kernel as it always did.
+            outputs: as for any definition, like all that follows and is not named here.
+            reference: see the class.
+            problems: each must have the fields that decide the autotuner's ``key``.
+            names: kernel argument -> the input or problem field that it is, where they differ.
+            product: tune every combination of the listed values, not only the listed configs.
+            name: by default the kernel function's.
+            default: a mapping, or the ``triton.Config`` that a user without a tuner would launch.
+            mutates: instead of ``restore_value``; needed where the autotuner has a hook of its own.
+            zeroes: instead of ``reset_to_zero``; the same.
+            work: see the class.
+            tolerances: see the class.
+            deterministic: see the class.
+            buckets: see the class.
+            replaces: see the class.
+
+        Raises:
+            DefinitionError: it is no autotuned kernel, or something of it can't be taken over.
+        """
+        declared = autotuners.read(
+            kernel,
+            inputs=inputs,
+            launch=launch,
+            names=names or {},
+            fields=frozenset.intersection(*map(frozenset, problems)) if problems else None,
+            product=product,
+            is_declared=mutates is not None or zeroes is not None,
+        )
+        if hasattr(default, "kwargs"):
+            chosen = autotuners.values_of(default)
+            default = {parameter: chosen.get(parameter) for parameter in declared.space.names}
+        return cls(
+            name=name or declared.name,
+            space=declared.space,
+            inputs=inputs,
+            launch=declared.launch,
+            outputs=outputs,
+            reference=reference,
+            problems=problems,
+            work=work,
+            default=default,
+            mutates=declared.mutates if mutates is None else mutates,
+            zeroes=declared.zeroes if zeroes is None else zeroes,
+            tolerances=tolerances or {},
+            deterministic=deterministic,
+            buckets=buckets or {},
+            replaces=replaces,
+        )
 
     def _faults(self) -> Iterator[str]:
         if not self.name.isidentifier():

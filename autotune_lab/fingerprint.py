@@ -123,7 +123,8 @@ class _Reader:
         if number is not None:
             return ["function", number]
         number = self._number(function)
-        node = syntax.function_node(function)
+        # A longer list of configs is another space, not another kernel.
+        node = syntax.without_decorator(syntax.function_node(function), "autotune")
         scope = {**function.__globals__, **_closure(function)}
         self._parts[number] = [
             syntax.shape(node),

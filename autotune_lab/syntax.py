@@ -5,6 +5,7 @@ every Python version that the lab supports.
 """
 
 import ast
+import copy
 import functools
 import linecache
 import sys
@@ -47,6 +48,23 @@ def class_node(kind: type) -> ast.ClassDef | None:
         body = getattr(node, "body", ())
         node = next((n for n in body if isinstance(n, ast.ClassDef) and n.name == name), None)
     return node if isinstance(node, ast.ClassDef) else None
+
+
+def without_decorator(node: FunctionNode, name: str) -> FunctionNode:
+    """Return a function's tree without decorators that are calls of something of that name."""
+    if isinstance(node, ast.Lambda):
+        return node
+    kept = [d for d in node.decorator_list if _called_name(d) != name]
+    if len(kept) == len(node.decorator_list):
+        return node
+    bare = copy.copy(node)
+    bare.decorator_list = kept
+    return bare
+
+
+def _called_name(node: ast.expr) -> str:
+    called = node.func if isinstance(node, ast.Call) else None
+    return getattr(called, "attr", "") or getattr(called, "id", "")
 
 
 def shape(node: Any) -> Any:

@@ -85,3 +85,14 @@ def test_a_parameter_that_no_kernel_takes_is_still_found(tmp_path):
         "except DefinitionError as error: print(error)"
     )
     assert "'BLOK' is taken by no kernel" in run(script, str(write_kernel(tmp_path, text=text)))
+
+
+def test_an_autotuned_kernel_says_that_it_needs_triton():
+    script = (
+        "from autotune_lab import catalog\n"
+        "try: catalog.load('tests/autotuned.py:scaled')\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    said = run(script)
+    assert said.startswith("DefinitionError")
+    assert "'scaled_kernel': triton is not installed" in said
