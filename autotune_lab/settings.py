@@ -1,14 +1,15 @@
 """Where a lab keeps its things: flag > ``AUTOTUNE_LAB_STORE`` > ``[tool.autotune-lab]`` > default.
 
 A lab is the folder of the nearest ``pyproject.toml`` with a ``[tool.autotune-lab]`` table, else the
-working folder. Paths in the table are relative to that file.
+working folder. Paths in the table are relative to that file. Kernels are code: a folder above the
+working folder that everybody may write to (``/tmp``) is never taken for a lab.
 """
 
 import os
-import re
+import stat
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ STORE_VARIABLE = "AUTOTUNE_LAB_STORE"
 DEFAULT_STORE = "sqlite:///lab.db"
 KEYS = ("reports", "search_spaces", "store", "studies")
 
-_PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@/]*@")
 _SQLITE = "sqlite:///"
 
 
@@ -28,12 +28,13 @@ class Settings:
 
     Attributes:
         root: the lab's folder.
-        store_url: SQLAlchemy URL of the store; may hold a password, see ``store_url_display``.
+        store_url: SQLAlchemy URL of the store. It may hold a password: what messages may show is
+            ``store.location.locate(store_url).display``.
         search_spaces, studies, reports: absolute folders; they need not exist.
     """
 
     root: Path
-    store_url: str
+    store_url: str = field(repr=False)
     search_spaces: Path
     studies: Path
     reports: Path
@@ -69,38 +70,44 @@ class Settings:
             reports=root / table.get("reports", "reports"),
         )
 
-    @property
-    def store_url_display(self) -> str:
-        """The store's URL without a password, for messages."""
-        return _PASSWORD.sub(r"\1:***@", self.store_url)
-
 
 def _nearest_table(start: Path) -> tuple[Path, dict[str, str]]:
     """Return the lab's root and its table."""
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
-        if path.is_file():
-            table = _read(path).get("tool", {}).get("autotune-lab")
+        if path.is_file() and (folder == start or not _is_everybodys(folder)):
+            tools = _read(path).get("tool", {})
+            table = tools.get("autotune-lab") if isinstance(tools, dict) else None
             if table is not None:
                 _check(path, table)
                 return folder, table
     return start, {}
 
 
+def _is_everybodys(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IWOTH)
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not readable TOML: {error}") from error
 
 
-def _check(path: Path, table: Mapping[str, Any]) -> None:
+def _check(path: Path, table: Any) -> None:
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: tool.autotune-lab is {table!r}, not a table")
     faults = []
     for key, value in table.items():
         if key not in KEYS:
             faults.append(f"there is no key {key!r}")
-        elif not isinstance(value, str) or not value:
-            faults.append(f"{key} is {value!r}, not a text")
+        elif not isinstance(value, str) or not value or "\x00" in value:
+            # A store's value is not repeated: it may hold a password.
+            shown = "something" if key == "store" else repr(value)
+            faults.append(f"{key} is {shown}, not a text")
     if faults:
         allowed = ", ".join(KEYS)
         raise UsageError(f"{path}, [tool.autotune-lab]: {'; '.join(faults)} (allowed: {allowed})")
@@ -109,11 +116,6 @@ def _check(path: Path, table: Mapping[str, Any]) -> None:
 def _anchored(url: str, root: Path) -> str:
     """Make a relative SQLite path relative to the lab, so that a subfolder finds the same store."""
     path = url.removeprefix(_SQLITE)
-    if (
-        path == url
-        or not path
-        or path.startswith((":memory:", "file:"))
-        or Path(path).is_absolute()
-    ):
+    if not path or "://" in path or path.startswith((":memory:", "file:", "~", "/")):
         return url
     return f"{_SQLITE}{root / path}"

@@ -81,16 +81,48 @@ def test_a_broken_file_is_named(tmp_path):
         discover(tmp_path)
 
 
+def test_a_store_in_the_table_is_relative_to_it_however_it_is_written(tmp_path):
+    lab = declare(tmp_path / "lab", 'store = "results/lab.db"')
+    (lab / "sub").mkdir()
+    assert discover(lab / "sub").store_url == f"sqlite:///{lab / 'results/lab.db'}"
+
+
+def test_nothing_that_is_shown_of_settings_holds_a_password(tmp_path):
+    assert "s3cret" not in repr(discover(tmp_path, "postgresql+psycopg://me:s3cret@host/lab"))
+    with pytest.raises(UsageError) as caught:
+        discover(declare(tmp_path, 'store = ["postgresql://me:s3cret@host/lab"]'))
+    assert "s3cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    "text",
     [
-        ("postgresql://me:secret@host:5432/lab", "postgresql://me:***@host:5432/lab"),
-        ("postgresql://me@host/lab", "postgresql://me@host/lab"),
-        ("sqlite:///lab.db", "sqlite:///lab.db"),
+        "tool = 1",
+        "[tool]\nautotune-lab = 'x'",
+        "a = " + "[" * 5000,
+        '[tool.autotune-lab]\nstudies = "a\\u0000b"',
+        "\udc80",
     ],
 )
-def test_passwords_are_not_shown(tmp_path, url, shown):
-    assert discover(tmp_path, url).store_url_display == shown
+def test_a_file_that_makes_no_sense_is_one_line_or_no_lab(tmp_path, text):
+    (tmp_path / "pyproject.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    faults = []
+    try:
+        discover(tmp_path)
+    except UsageError as error:
+        faults.append(str(error))
+    assert all(str(tmp_path / "pyproject.toml") in fault for fault in faults)
+    assert faults or text == "tool = 1"
+
+
+def test_a_folder_above_that_everybody_writes_to_is_no_lab(tmp_path):
+    """Else whoever may write to /tmp could name the code that runs in everybody's folders there."""
+    shared = declare(tmp_path / "shared", 'search_spaces = "theirs"')
+    (shared / "mine").mkdir()
+    assert discover(shared / "mine").root == shared
+    shared.chmod(0o1777)
+    assert discover(shared / "mine").root == shared / "mine"
+    assert discover(shared).search_spaces == shared / "theirs"
 
 
 def test_the_process_environment_is_read_by_default(tmp_path, monkeypatch):

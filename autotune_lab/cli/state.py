@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class GlobalOptions:
     """Options that stand before the command."""
 
-    store: str | None = None
+    store: str | None = field(default=None, repr=False)  # it may hold a password
     debug: bool = False
 
 

@@ -8,6 +8,7 @@ from autotune_lab.cli.output import show, show_json
 from autotune_lab.cli.picks import pick_rows, show_picks
 from autotune_lab.cli.progress import observer
 from autotune_lab.cli.state import open_store, settings
+from autotune_lab.store.location import locate
 from autotune_lab.tuning.running import StudyResult, plan, run_study
 from autotune_lab.tuning.study import Study
 
@@ -54,7 +55,7 @@ def planned(study: Study, context: typer.Context) -> list[dict[str, Any]]:
                 "trials": trials,
                 "minutes": round(trials * SECONDS_PER_TRIAL / 60, 1),
                 "code": fingerprint.identify(definition, task.kernel).code_hash,
-                "store": where.store_url_display,
+                "store": locate(where.store_url).display,
             }
         )
     return rows

@@ -1,25 +1,25 @@
 """Connections to a store: the one place that knows what SQLite and PostgreSQL need differently.
 
-Every SQLite connection waits up to 30 s for a lock, checks foreign keys, and takes its write lock
-at the start of a writing transaction, so that a writer waits instead of failing half-way.
+Every connection waits up to 30 s for a lock. SQLite's also check foreign keys and take their write
+lock at the start of a writing transaction, so that a writer waits instead of failing half-way.
 """
 
 import logging
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, StaticPool
 
-from autotune_lab.errors import StoreBusy, StoreDamaged, StoreError
+from autotune_lab.errors import StoreError
+from autotune_lab.store.complaints import BUSY_TIMEOUT_S, named_errors
 from autotune_lab.store.location import NETWORK_FILE_SYSTEMS, Location, file_system
 
-BUSY_TIMEOUT_S = 30.0
+_CONNECT_TIMEOUT_S = 15
 _WRITER = "autotune_lab_writer"
 # Any constant will do as long as nothing else in the database uses it; this one spells "ATLB".
 _SCHEMA_LOCK = 0x41544C42
@@ -28,9 +28,13 @@ _log = logging.getLogger(__name__)
 
 
 def connect(location: Location) -> Engine:
-    """Return an engine that reads and writes; nothing is connected yet."""
+    """Return an engine that reads and writes; nothing is connected yet.
+
+    Raises:
+        StoreError: the database's driver is not installed.
+    """
     if not location.is_sqlite:
-        return create_engine(location.url, pool_pre_ping=True)
+        return _connect_server(location)
     engine = create_engine(
         location.url,
         poolclass=StaticPool if location.is_memory else None,
@@ -40,6 +44,25 @@ def connect(location: Location) -> Engine:
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, wal=wal))
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _connect_server(location: Location) -> Engine:
+    url = location.url
+    if "connect_timeout" not in url.query:
+        url = url.update_query_dict({"connect_timeout": str(_CONNECT_TIMEOUT_S)})
+    try:
+        engine = create_engine(url, pool_pre_ping=True)
+    except ImportError as error:
+        raise StoreError(
+            f"{location.display}: PostgreSQL needs a driver; pip install 'autotune-lab[postgres]'"
+        ) from error
+    event.listen(engine, "connect", lambda connection, _: _bound_waits(connection))
+    return engine
+
+
+def _bound_waits(connection: Any) -> None:
+    connection.execute(f"SET lock_timeout = {BUSY_TIMEOUT_S * 1000:.0f}")
+    connection.commit()
 
 
 def connect_untouched(location: Location, *, immutable: bool = False) -> Engine:
@@ -78,10 +101,15 @@ def writing(engine: Engine, location: Location) -> Iterator[Connection]:
         yield connection
 
 
-def lock_schema(connection: Connection) -> None:
-    """Hold off others that would create or migrate the schema until this transaction ends."""
+def lock_schema(connection: Connection, *, shared: bool = False) -> None:
+    """Hold off others that would change the schema until this transaction ends.
+
+    With ``shared`` others may read it meanwhile. In SQLite a writer is always alone.
+    """
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SCHEMA_LOCK})
+        kind = "_shared" if shared else ""
+        lock = text(f"SELECT pg_advisory_xact_lock{kind}(:key)")
+        connection.execute(lock, {"key": _SCHEMA_LOCK})
 
 
 def file_faults(connection: Connection) -> list[str]:
@@ -98,18 +126,25 @@ def file_faults(connection: Connection) -> list[str]:
 def copy_file(path: Path, target: Path) -> None:
     """Copy an SQLite store, its log included, whoever is writing to it.
 
+    The copy gets its name once it is whole; a kill leaves no more than a ``.part`` file.
+
     Raises:
         StoreError: the copy can't be written; nothing is left of it.
     """
+    part = target.with_name(f"{target.name}.part")
     try:
+        part.unlink(missing_ok=True)
         with (
             closing(sqlite3.connect(path)) as source,
-            closing(sqlite3.connect(target)) as copy,
+            closing(sqlite3.connect(part)) as copy,
         ):
             source.backup(copy)
-    except sqlite3.Error as error:
-        target.unlink(missing_ok=True)
+        part.replace(target)
+    except (sqlite3.Error, OSError) as error:
         raise StoreError(f"{target}: the copy can't be written: {error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def compact(engine: Engine, location: Location) -> None:
@@ -122,56 +157,6 @@ def compact(engine: Engine, location: Location) -> None:
         else:
             with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
                 connection.exec_driver_sql("VACUUM")
-
-
-@contextmanager
-def named_errors(location: Location) -> Iterator[None]:
-    """Turn what the database raises into one line that names the store and the way out."""
-    try:
-        yield
-    except OperationalError as error:
-        raise _operational(location, error) from error
-    except DBAPIError as error:
-        # Plain `DatabaseError`, not one of its kinds, is how sqlite3 reports a file it can't read.
-        if type(error.orig) is sqlite3.DatabaseError:
-            raise _damaged(location, error) from error
-        raise
-    except SQLAlchemyError as error:
-        raise StoreError(f"{location.display}: {_first_line(error)}") from error
-
-
-def _operational(location: Location, error: OperationalError) -> StoreError:
-    cause = _first_line(error.orig or error)
-    where = location.display
-    if "locked" in cause:
-        return StoreBusy(
-            f"{where}: another process held it for over {BUSY_TIMEOUT_S:.0f} s; "
-            "see who with: autotune-lab studies"
-        )
-    if "disk is full" in cause:
-        return StoreError(
-            f"{where}: the disk is full; what was stored before is safe, free some space"
-        )
-    if "readonly" in cause:
-        return StoreError(f"{where}: is read-only; copy it or choose another with --store")
-    if "unable to open" in cause:
-        return StoreError(
-            f"{where}: can't be opened; check that its folder exists and takes writes"
-        )
-    if "malformed" in cause or "no such table" in cause:
-        return _damaged(location, error)
-    return StoreError(f"{where}: {cause}")
-
-
-def _damaged(location: Location, error: DBAPIError) -> StoreDamaged:
-    return StoreDamaged(
-        f"{location.display}: is damaged ({_first_line(error.orig or error)}); "
-        "restore it from a copy, or save what is left with: sqlite3 FILE .recover"
-    )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _takes_wal(location: Location) -> bool:

@@ -4,9 +4,10 @@ Also says what is wrong with a file before any database code touches it.
 """
 
 import os
+import re
 import struct
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy.engine import URL, make_url
@@ -14,17 +15,25 @@ from sqlalchemy.exc import ArgumentError
 
 from autotune_lab.errors import StoreDamaged, StoreError
 
+# Drivers by backend, the one that is meant where a URL names none first.
+_DRIVERS = {"sqlite": ("pysqlite",), "postgresql": ("psycopg",)}
+
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 _LOOKS = 3
+_OCTAL = re.compile(r"\\([0-7]{3})")  # how a space in a mount point is written
 _PAUSE_S = 0.05
 
 # Locks and shared memory do not hold across hosts on these, so WAL would corrupt the file
 # (sqlite.org/wal.html, "All processes using a database must be on the same host computer").
 NETWORK_FILE_SYSTEMS = frozenset(
     {
-        "9p", "afs", "afpfs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gfs2",
-        "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb2", "smb3", "smbfs",
+        "9p", "acfs", "afs", "afpfs", "beegfs", "ceph", "cifs", "coda", "davfs",
+        "fuse.ceph", "fuse.ceph-fuse", "fuse.curlftpfs", "fuse.davfs2", "fuse.gcsfuse",
+        "fuse.glusterfs", "fuse.juicefs", "fuse.rclone", "fuse.s3fs", "fuse.seaweedfs",
+        "fuse.sshfs", "fuse.vmhgfs-fuse", "fuse.weka", "fuse.wekafs", "gfs2", "glusterfs", "gpfs",
+        "lustre", "moosefs", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "prl_fs",
+        "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "wekafs",
     }
 )  # fmt: skip
 
@@ -33,7 +42,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 class Location:
     """One store: its URL, its file (None for a server or memory), and how messages call it."""
 
-    url: URL
+    url: URL = field(repr=False)  # its options may hold a password
     path: Path | None
     display: str
 
@@ -55,22 +64,54 @@ def locate(text: str) -> Location:
         StoreError: it is neither. The text itself is not repeated, since it may hold a password.
     """
     if "://" not in text:
-        text = f"sqlite:///{text}"
+        return _file(URL.create("sqlite", database=text))
     try:
         url = make_url(text)
-        backend = url.get_backend_name()
+        backend, _, driver = url.drivername.partition("+")
     except (ArgumentError, ValueError):
-        raise StoreError(
-            "the store's URL can't be parsed; write sqlite:///lab.db "
-            "or postgresql+psycopg://user@host/database"
-        ) from None
+        raise _unreadable("can't be parsed") from None
+    if backend not in _DRIVERS:
+        raise _unreadable(f"names a {backend!r} database, and stores are in SQLite or PostgreSQL")
+    drivers = _DRIVERS[backend]
+    if driver and driver not in drivers:
+        raise _unreadable(f"asks for driver {driver!r}, and the lab uses {drivers[0]}")
     if backend == "sqlite":
-        if url.database in (None, "", ":memory:"):
-            return Location(url, None, "sqlite in memory")
-        path = Path(str(url.database)).expanduser()
-        return Location(url.set(database=str(path)), path, str(path))
-    host = f"{url.host or 'localhost'}{f':{url.port}' if url.port else ''}"
-    return Location(url, None, f"{backend}://{host}/{url.database or ''}")
+        return _file(url)
+    # The parser takes what follows a bare @ of a password for the host, which messages show.
+    if text.count("@") > 1 or ("@" in text and url.username is None):
+        raise _unreadable("has an @ beside the one before the host; write it as %40")
+    host = url.host or "localhost"
+    shown = f"[{host}]" if ":" in host else host
+    return Location(
+        url.set(drivername=f"{backend}+{drivers[0]}"),
+        None,
+        f"{backend}://{shown}{f':{url.port}' if url.port else ''}/{url.database or ''}",
+    )
+
+
+def _file(url: URL) -> Location:
+    name = url.database or ""
+    if url.host:
+        raise _unreadable("has two slashes and a name; a file takes three, as in sqlite:///lab.db")
+    if url.query or name.startswith("file:"):
+        raise _unreadable("asks for options of SQLite; name the file alone, as in sqlite:///lab.db")
+    if name in ("", ":memory:"):
+        return Location(url, None, "sqlite in memory")
+    if "\x00" in name:
+        raise _unreadable("holds a NUL character")
+    path = Path(name)
+    try:
+        path = path.expanduser()
+    except RuntimeError as error:
+        raise StoreError(f"{path}: there is no home folder of that name") from error
+    return Location(url.set(database=str(path)), path, str(path))
+
+
+def _unreadable(fault: str) -> StoreError:
+    return StoreError(
+        f"the store's URL {fault}; write sqlite:///lab.db "
+        "or postgresql+psycopg://user@host/database"
+    )
 
 
 def check_file(path: Path) -> None:
@@ -135,15 +176,15 @@ def is_writable(path: Path) -> bool:
 
 def file_system(path: Path, *, mounts: Path = Path("/proc/mounts")) -> str:
     """Return the type of the file system that holds a path; ``""`` where that can't be told."""
+    target = path.absolute().resolve()  # before the list is read: it may mount what it walks into
     try:
-        lines = mounts.read_text().splitlines()
+        lines = mounts.read_text(errors="surrogateescape").splitlines()
     except OSError:
         return ""
-    target = path.absolute().resolve()
     best, kind = -1, ""
     for line in lines:
         _, mount_point, mount_kind, *_ = (*line.split(), "", "", "")
-        point = Path(mount_point.encode().decode("unicode_escape"))
+        point = Path(_OCTAL.sub(lambda found: chr(int(found[1], 8)), mount_point))
         # Later mounts hide earlier ones on the same point, hence >=.
         if target.is_relative_to(point) and len(point.parts) >= best:
             best, kind = len(point.parts), mount_kind

@@ -24,6 +24,10 @@ def open_engine(location: Location, *, create: bool, migrate: bool) -> Engine:
     found = ""
     if location.path is not None:
         check_file(location.path)
+        if create and not location.path.parent.is_dir():
+            raise StoreError(
+                f"{location.display}: there is no folder {location.path.parent}; make it first"
+            )
         if location.path.exists() and location.path.stat().st_size:
             found = _untouched_revision(location)
         elif not create:

@@ -1,8 +1,8 @@
 """The store: records in, records out, one transaction per call."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from autotune_lab.records import (
 from autotune_lab.spaces.config import Config
 from autotune_lab.store import decoding, merge, parts, picks, runs, trials, upkeep
 from autotune_lab.store import engine as engines
+from autotune_lab.store.complaints import contradicted
 from autotune_lab.store.location import Location, locate
 from autotune_lab.store.merge import Merged
 from autotune_lab.store.opening import open_engine
@@ -34,6 +35,7 @@ from autotune_lab.store.progress import Progress, progress
 from autotune_lab.store.query import Query
 from autotune_lab.store.runs import StudySummary
 from autotune_lab.store.selecting import select_contexts
+from autotune_lab.store.upgrade import expect_head
 
 _log = logging.getLogger(__name__)
 
@@ -94,8 +96,13 @@ class Store:
     # Runs
 
     def begin_run(self, study: str, plan: Mapping[str, Any]) -> int:
-        """Begin a run of a study that this process owns; return its id."""
+        """Begin a run of a study that this process owns; return its id.
+
+        Raises:
+            StoreTooNew: a newer version of the lab has changed the store since it was opened.
+        """
         with self.writing() as connection:
+            expect_head(connection, self._location)
             return runs.begin(connection, study, plan, _now())
 
     def end_run(self, run_id: int, state: str) -> None:
@@ -160,7 +167,7 @@ class Store:
             UsageError: there is no such run or context.
         """
         try:
-            with self.writing() as connection:
+            with engines.writing(self._engine, self._location) as connection:
                 return trials.claim(connection, run_id, context_id, config, number, _now())
         except IntegrityError as error:
             with self.reading() as connection:
@@ -178,7 +185,7 @@ class Store:
             StoreError: the trial is finished, and finished trials never change.
         """
         try:
-            with self.writing() as connection:
+            with engines.writing(self._engine, self._location) as connection:
                 trials.finish(connection, trial_id, outcome, device_uuid, _now())
         except IntegrityError:
             _log.warning(
@@ -287,9 +294,18 @@ class Store:
         """Open a transaction that sees one state of the store."""
         return engines.reading(self._engine, self._location)
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Open a transaction that is stored as a whole or not at all."""
-        return engines.writing(self._engine, self._location)
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction that is stored as a whole or not at all.
+
+        Raises:
+            StoreError: a row contradicts what is stored, or the schema.
+        """
+        try:
+            with engines.writing(self._engine, self._location) as connection:
+                yield connection
+        except IntegrityError as error:
+            raise contradicted(self._location, error) from error
 
 
 def _everything() -> Query:

@@ -1,8 +1,13 @@
 """What a store is called, and what can be said of its file before it is opened."""
 
+import contextlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from autotune_lab.errors import StoreError
 from autotune_lab.store.location import NETWORK_FILE_SYSTEMS, file_system, locate
@@ -34,18 +39,63 @@ def test_a_url_or_a_path_names_a_file(text, path, display):
         "postgresql+psycopg://ada:s3cret@db.example:5433/lab",
         "postgresql+psycopg://ada:s3cret@db.example:5433/lab?password=s3cret&sslkey=s3cret",
         "postgresql+psycopg://s3cret@db.example:5433/lab",
+        "postgresql://ada:s3cret@db.example:5433/lab",
+        "postgresql://ada:s3cret/#s3cret?@db.example:5433/lab",
+        "postgresql://ada:s3cret%40s3cret@db.example:5433/lab",
     ],
 )
 def test_credentials_are_never_shown(text):
-    assert locate(text).display == "postgresql://db.example:5433/lab"
+    location = locate(text)
+    assert location.display == "postgresql://db.example:5433/lab"
+    assert location.url.drivername == "postgresql+psycopg"
+    assert "s3cret" not in repr(location)
 
 
-@pytest.mark.parametrize("text", ["://ada:s3cret@host", "what ever://ada:s3cret@host/db:x:y"])
-def test_an_unreadable_url_is_refused_without_being_repeated(text):
-    with pytest.raises(StoreError, match="can't be parsed") as caught:
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("://ada:s3cret@host", "can't be parsed"),
+        ("what ever://ada:s3cret@host/db:x:y", "can't be parsed"),
+        ("postgresql://ada:s3cret@host:s3cret/db", "can't be parsed"),
+        ("postgresql://ada:pass@s3cret@host/db", "has an @ beside"),
+        ("postgresql://ada/x:s3cret@host/db", "has an @ beside"),
+        ("mysql://ada:s3cret@host/db", "names a 'mysql' database"),
+        ("postgresql+asyncpg://ada:s3cret@host/db", "asks for driver 'asyncpg'"),
+        ("sqlite+pysqlcipher://:s3cret@/lab.db", "asks for driver 'pysqlcipher'"),
+        ("sqlite://lab.db", "has two slashes and a name"),
+        ("sqlite:///lab.db?mode=ro", "asks for options of SQLite"),
+        ("sqlite:///file:lab.db", "asks for options of SQLite"),
+        ("sqlite:///a\x00b", "holds a NUL"),
+    ],
+)
+def test_a_url_of_no_store_is_refused_without_being_repeated(text, fault):
+    with pytest.raises(StoreError, match=f"the store's URL {fault}") as caught:
         locate(text)
     assert "s3cret" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+@given(st.text(max_size=60))
+@example("sqlite:///~nobody_of_that_name/lab.db")
+@example("~nobody_of_that_name/lab.db")
+@example("postgresql+psycopg://[::1]:5/lab")
+def test_any_text_is_a_place_or_one_line(text):
+    with contextlib.suppress(StoreError):
+        assert locate(text).display
+
+
+def test_a_missing_driver_is_named_with_its_install_command():
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from autotune_lab.errors import StoreError\n"
+        "from autotune_lab.store.store import Store\n"
+        "try: Store.open('postgresql://ada:s3cret@host/lab')\n"
+        "except StoreError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "postgresql://host/lab: PostgreSQL needs a driver; pip install 'autotune-lab[postgres]'\n"
+    )
 
 
 def test_a_server_that_is_not_there_is_named_without_credentials():
@@ -63,6 +113,7 @@ server:/home /home nfs4 rw 0 0
 //share /mnt/with\\040space cifs rw 0 0
 server:/old /data nfs rw 0 0
 tmpfs /data tmpfs rw 0 0
+ada@host: /mnt/données fuse.sshfs rw 0 0
 """
 
 
@@ -75,11 +126,12 @@ tmpfs /data tmpfs rw 0 0
         ("/homes/lab.db", "ext4"),
         ("/mnt/with space/lab.db", "cifs"),
         ("/data/lab.db", "tmpfs"),
+        ("/mnt/données/lab.db", "fuse.sshfs"),
     ],
 )
 def test_the_file_system_is_that_of_the_nearest_mount(tmp_path, path, kind):
     mounts = tmp_path / "mounts"
-    mounts.write_text(MOUNTS)
+    mounts.write_text(MOUNTS, encoding="utf-8")
     assert file_system(Path(path), mounts=mounts) == kind
 
 
