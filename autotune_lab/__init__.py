@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         DefinitionError,
         DeviceBusy,
         DeviceError,
+        DeviceLost,
         EnvironmentMismatch,
         ExportError,
         ImportFailed,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from autotune_lab.spaces.space import Space
     from autotune_lab.store.query import Query
     from autotune_lab.store.store import Store
+    from autotune_lab.tuning.listening import listen
     from autotune_lab.tuning.running import run_study, run_study_here
     from autotune_lab.tuning.study import Budget, Study
 
@@ -50,6 +52,7 @@ __all__ = [
     "DefinitionError",
     "DeviceBusy",
     "DeviceError",
+    "DeviceLost",
     "EnvironmentMismatch",
     "ExportError",
     "ImportFailed",
@@ -76,6 +79,7 @@ __all__ = [
     "UnknownKernel",
     "UsageError",
     "WorkerLost",
+    "listen",
     "next_power_of_two",
     "powers_of_two",
     "run_study",
@@ -98,6 +102,7 @@ _HOMES = {
     "Store": "autotune_lab.store.store",
     "Study": "autotune_lab.tuning.study",
     "Tolerance": "autotune_lab.definitions",
+    "listen": "autotune_lab.tuning.listening",
     "next_power_of_two": "autotune_lab.spaces.parameter",
     "powers_of_two": "autotune_lab.spaces.parameter",
     "run_study": "autotune_lab.tuning.running",

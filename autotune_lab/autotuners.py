@@ -110,6 +110,14 @@ def values_of(config: Any) -> dict[str, Any]:
     return {**config.kwargs, **options}
 
 
+def parameters_of(configs: Sequence[Any]) -> list[str]:
+    """Return what a list of ``triton.Config`` tunes; options count where one of them is changed."""
+    rows = [values_of(config) for config in configs]
+    names = dict.fromkeys(name for config in configs for name in config.kwargs)
+    changed = {n for n, usual in _OPTIONS.items() if any(row[n] != usual for row in rows)}
+    return [*names, *(n for n in _OPTIONS if n in changed or n in _ALWAYS_TUNED)]
+
+
 def _chain(kernel: Any) -> Iterator[Any]:
     """Yield a kernel, what it wraps, and so on down to the Python function."""
     while kernel is not None:
@@ -166,10 +174,8 @@ class _ConfigTable:
         self.autotuner = autotuner
         self.listed = list(autotuner.configs)
         self._is_product = product
+        names = parameters_of(self.listed)
         rows = [values_of(config) for config in self.listed]
-        names = dict.fromkeys(name for config in self.listed for name in config.kwargs)
-        changed = {n for n, usual in _OPTIONS.items() if any(row[n] != usual for row in rows)}
-        names |= dict.fromkeys(n for n in _OPTIONS if n in changed or n in _ALWAYS_TUNED)
         #: parameter -> its values as they were written, each once
         self.values: dict[str, list[Any]] = {
             name: _distinct([row.get(name) for row in rows]) for name in names

@@ -14,7 +14,7 @@ import hashlib
 import json
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from autotune_lab import syntax
@@ -43,11 +43,27 @@ def identify(definition: KernelDefinition, reference: str) -> KernelIdentity:
         definition.deterministic,
         sorted((dtype, tolerance.relative) for dtype, tolerance in definition.tolerances.items()),
     ]
+    declared = (definition.launch, definition.inputs, definition.reference)
     return KernelIdentity(
         name=definition.name,
-        code_hash=_hash(_Reader(definition).read(definition.launch, definition.inputs)),
-        reference_hash=_hash([judge, _Reader(definition).read(definition.reference)]),
+        code_hash=_hash(_Reader(declared).read(definition.launch, definition.inputs)),
+        reference_hash=_hash([judge, _Reader(declared).read(definition.reference)]),
         reference=reference,
+    )
+
+
+def identify_kernel(kernel: Any) -> KernelIdentity:
+    """Say which code a kernel is by itself: without a definition, so without launch or judge.
+
+    Args:
+        kernel: what ``@triton.jit`` made, wrapped or not.
+
+    Raises:
+        DefinitionError: a function has no source file.
+    """
+    function = _innermost(kernel)
+    return KernelIdentity(
+        name=function.__name__, code_hash=_hash(_Reader((kernel,)).read(kernel)), reference=""
     )
 
 
@@ -58,8 +74,7 @@ def _hash(content: Token) -> str:
 class _Reader:
     """Reads functions and all that they use; each is written down once, numbered as it is met."""
 
-    def __init__(self, definition: KernelDefinition) -> None:
-        declared = (definition.launch, definition.inputs, definition.reference)
+    def __init__(self, declared: Iterable[Any]) -> None:
         self._home = {_package(function) for function in map(_innermost, declared)} - _LIBRARIES
         self._numbers: dict[int, int] = {}
         self._parts: dict[int, Token] = {}

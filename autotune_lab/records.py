@@ -45,10 +45,11 @@ _NOT_FAILURES = {TrialState.OK, TrialState.PRUNED, TrialState.RUNNING, TrialStat
 
 
 class Source(enum.StrEnum):
-    """Where numbers come from. Only ``GPU`` and ``IMPORTED`` were measured as they stand."""
+    """Where numbers come from; ``GPU``, ``IMPORTED``, ``LISTENED`` were measured as they stand."""
 
     GPU = "gpu"
     IMPORTED = "imported"
+    LISTENED = "listened"
     REPLAY = "replay"
     INTERPRETER = "interpreter"
     FAKE = "fake"
@@ -66,6 +67,7 @@ class Source(enum.StrEnum):
 
 _NOTICES = {
     Source.IMPORTED: "measured elsewhere by another tool and imported",
+    Source.LISTENED: "measured by triton.autotune in a user's program; outputs were not verified",
     Source.REPLAY: "replayed from recorded GPU measurements; nothing was measured on this machine",
     Source.INTERPRETER: "interpreter: times say nothing about any GPU",
     Source.FAKE: "fake timer: times are scripted",

@@ -196,6 +196,12 @@ def read_model(index: int) -> DeviceModel:
     )
 
 
+def read_device(index: int) -> Device:
+    """Return the whole GPU that torch sees under an ordinal, without taking it."""
+    properties: Any = torch.cuda.get_device_properties(index)
+    return Device(read_model(index), uuid=_uuid_of(properties, index), source=Source.GPU)
+
+
 def read_driver(index: int) -> str:
     """Return the version of the driver of a GPU, or ``""``."""
     return Card(_uuid_of(torch.cuda.get_device_properties(index), index)).driver()
