@@ -556,7 +556,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A worker's first reply: what it drives, under which software, and its ceilings if known."""
+    """A worker's first reply: what it drives, under which software, and its ceilings if known.
+
+    Attributes:
+        launch_floor_ms: an empty launch.
+        copy_gbs: a large copy, read plus written.
+        matmul_tflops: a large product, by dtype; float32 is multiplied as tf32.
+        measured_at: when they were measured, UTC, ISO 8601; ``""`` for now.
+    """
 
     device: Device
     environment: Environment
@@ -564,6 +571,7 @@ class Hello:
     launch_floor_ms: float | None = None
     copy_gbs: float | None = None
     matmul_tflops: dict[str, float] = field(default_factory=dict)
+    measured_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ _PARTS = {
     "environments": ("id",),
     "protocols": ("id",),
     "devices": ("uuid", "model_id"),
+    "ceilings": ("device_uuid", "model_id", "environment_id", "measured_at"),
 }
 _UNFINISHED = (TrialState.RUNNING.value, TrialState.INTERRUPTED.value)
 # One trial is measured at one moment on one device; a copy of it says the same of itself.
@@ -55,7 +56,7 @@ class Merged:
 
 
 def copy_parts(source: Connection, target: Connection) -> None:
-    """Copy kernels, problems, device models, devices, environments and protocols."""
+    """Copy kernels, problems, device models, devices, environments, protocols and ceilings."""
     for name, key in _PARTS.items():
         table = _TABLES[name]
         columns = [table.c[column] for column in key]

@@ -121,6 +121,21 @@ class EnvironmentRow(Base):
     record: Mapped[str] = mapped_column(Text)
 
 
+class CeilingsRow(Base):
+    """What a device reached at best under some software, each time that it was measured."""
+
+    __tablename__ = "ceilings"
+
+    device_uuid: Mapped[str] = mapped_column(Text, primary_key=True)
+    model_id: Mapped[str] = mapped_column(ForeignKey("device_models.id"), primary_key=True)
+    environment_id: Mapped[str] = mapped_column(ForeignKey("environments.id"), primary_key=True)
+    measured_at: Mapped[str] = mapped_column(Moment, primary_key=True)
+    source: Mapped[str] = mapped_column(String(16))
+    launch_floor_ms: Mapped[float | None]
+    copy_gbs: Mapped[float | None]
+    matmul_tflops: Mapped[str] = mapped_column(Text, server_default="{}")
+
+
 class ProtocolRow(Base):
     """What a time means."""
 

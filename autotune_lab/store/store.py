@@ -15,6 +15,8 @@ from sqlalchemy.exc import IntegrityError
 from autotune_lab.errors import UsageError
 from autotune_lab.records import (
     Context,
+    Device,
+    Environment,
     Hello,
     Measurement,
     Outcome,
@@ -25,7 +27,7 @@ from autotune_lab.records import (
     Work,
 )
 from autotune_lab.spaces.config import Config
-from autotune_lab.store import decoding, merge, parts, picks, runs, trials, upkeep
+from autotune_lab.store import ceilings, decoding, merge, parts, picks, runs, trials, upkeep
 from autotune_lab.store import engine as engines
 from autotune_lab.store.complaints import contradicted
 from autotune_lab.store.location import Location, locate
@@ -154,6 +156,23 @@ class Store:
         """Return the context of an id, if it is in the store."""
         query = Query(context_ids=[context_id], include_simulated=True)
         return next(iter(self.contexts(query)), None)
+
+    # Ceilings
+
+    def add_ceilings(self, hello: Hello) -> None:
+        """Keep what a worker measured of its device; earlier measurements stay."""
+        with self.writing() as connection:
+            ceilings.add(connection, hello, _now())
+
+    def ceilings(self) -> list[Hello]:
+        """Return the last ceilings of each device under each software, oldest first."""
+        with self.reading() as connection:
+            return ceilings.newest(connection)
+
+    def known_ceilings(self, device: Device, environment: Environment) -> Hello | None:
+        """Return the last ceilings of this very device under this very software, if any."""
+        with self.reading() as connection:
+            return ceilings.known(connection, device, environment)
 
     # Trials
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, RowMapping
 
 from autotune_lab.errors import StoreError
 from autotune_lab.records import TrialState
-from autotune_lab.store import decoding, picks, trials
+from autotune_lab.store import ceilings, decoding, picks, trials
 from autotune_lab.store.engine import file_faults
 from autotune_lab.store.query import Query
 from autotune_lab.store.selecting import select_contexts
@@ -25,6 +25,7 @@ def faults(connection: Connection) -> Iterator[str]:
             readable.append(row["context_id"])
     try:
         picks.load(connection, Query(context_ids=readable, include_simulated=True), latest=False)
+        ceilings.newest(connection)
     except StoreError as error:
         yield str(error)
 
