@@ -97,13 +97,15 @@ class Shelf:
             columns = [[canonical(v, where="problem field") for v in column] for column in columns]
         rows = zip(*columns, strict=True)
         group = self._by_fields.setdefault(fields, {})
+        last: Config | None = None
         for values, entry in zip(rows, entries, strict=True):
             if values in group:
                 self.add(dict(zip(fields, values, strict=True)), entry)
                 continue
             group[values] = entry
-            if not self.parameters.issuperset(entry.config):
-                self.parameters.update(entry.config)
+            if entry.config is not last:  # rows share their configs
+                last = entry.config
+                self.parameters.update(last)
 
     def update(self, other: "Shelf") -> None:
         """Put all winners of another shelf in their places.

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from autotune_lab.cli import commands
 from autotune_lab.cli.app import build
 
+pytestmark = pytest.mark.slow
+
 NAMES = sorted(
     module.name.rstrip("_").replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)
 )

@@ -15,6 +15,8 @@ from autotune_lab.records import CompileJob, Limits, TrialState
 from autotune_lab.spaces.config import Config
 from tests.compiling import kernels
 
+pytestmark = pytest.mark.slow
+
 FILE = Path(kernels.__file__)
 
 

@@ -38,6 +38,8 @@ from .samples import (
     tune,
 )
 
+pytestmark = pytest.mark.slow
+
 FEW = tuple(dict.fromkeys((*CONFIGS[::9], DEFAULT)))
 HOSTILE = '<script>alert("1")</script>&|`[x](http://evil)'
 

@@ -29,6 +29,7 @@ from autotune_lab.store.store import Store
 from autotune_lab.tuning.events import Event
 from autotune_lab.tuning.running import StudyResult, run_study
 from autotune_lab.tuning.study import Budget, Study
+from tests import warm
 
 MODEL = DeviceModel(
     name="Test GPU", vendor="nvidia", architecture="sm_90", sm_count=8, memory_bytes=2**34
@@ -148,10 +149,16 @@ class Lab:
         """The command line as a user would call it in the lab's folder."""
         return [sys.executable, "-m", "autotune_lab", *arguments]
 
+    def start(self, *arguments: str, env: dict[str, str] | None = None) -> warm.Command:
+        """Start the command line in the lab's folder."""
+        return warm.Command(arguments, self.root, env)
+
     def call(
         self, *arguments: str, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run the command line in the lab's folder and wait for it."""
+        if "PYTHONPATH" not in (env or {}):
+            return warm.call(arguments, self.root, env)
         return subprocess.run(
             self.command(*arguments), cwd=self.root, env={**os.environ, **(env or {})},
             capture_output=True, text=True, check=False, timeout=240,

@@ -20,6 +20,8 @@ from autotune_lab.store import frames
 from autotune_lab.store.query import Query
 from autotune_lab.tuning.events import Notice
 
+pytestmark = pytest.mark.slow
+
 SIMULATED = Query(include_simulated=True)
 RIGHT = "args['out'].copy_(args['x'] + 1)\n"
 

@@ -28,6 +28,8 @@ import triton
 import triton.language as tl
 from autotune_lab import KernelDefinition, Problem, Space
 
+pytestmark = pytest.mark.slow
+
 
 @triton.jit
 def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,

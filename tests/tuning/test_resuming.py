@@ -1,6 +1,5 @@
 """A study that is killed at any moment goes on where it was, and measures nothing twice."""
 
-import os
 import random
 import signal
 import sqlite3
@@ -17,6 +16,8 @@ from autotune_lab.store import frames
 from autotune_lab.store.query import Query
 from autotune_lab.tuning.running import run_study
 from autotune_lab.tuning.study import Study
+
+pytestmark = pytest.mark.slow
 
 SPACE = "Space(i=range({n}))"
 HELPERS = "import os, time\nfrom pathlib import Path\n"
@@ -37,10 +38,7 @@ return 1.0 + (config['i'] * 7) % 40 / 40
 
 
 def start(lab, *options, device="fake"):
-    return subprocess.Popen(
-        lab.command("tune", lab.reference, "--device", device, "--sampler", "exhaustive", *options),
-        cwd=lab.root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    return lab.start("tune", lab.reference, "--device", device, "--sampler", "exhaustive", *options)
 
 
 def wait_for(condition, seconds=60.0):
@@ -196,7 +194,6 @@ def test_an_exception_ends_the_run_without_a_heartbeat_to_wait_for(lab):
     assert set(states(lab)) <= {"ok", "interrupted"}
 
 
-@pytest.mark.slow
 def test_20_kills_at_random_moments_lose_nothing_and_repeat_nothing(lab):
     lab.write(space=SPACE.format(n=2000))
     device = lab.record(lambda config: 1.0 + (config["i"] * 7) % 1999 / 1999)
@@ -226,10 +223,7 @@ def test_20_kills_at_random_moments_lose_nothing_and_repeat_nothing(lab):
 def test_the_same_seed_goes_on_after_a_kill_without_a_repeat(lab):
     lab.write(space=SPACE.format(n=60), launch=QUICK, helpers=HELPERS)
     options = ["tune", lab.reference, "--device", "fake", "--sampler", "random", "--seed", "3"]
-    process = subprocess.Popen(
-        lab.command(*options, "--trials", "40"), cwd=lab.root, stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    process = lab.start(*options, "--trials", "40")
     wait_for(
         lambda: (
             (lab.root / "lab.db").exists()
@@ -237,8 +231,8 @@ def test_the_same_seed_goes_on_after_a_kill_without_a_repeat(lab):
             and len(rows(lab, "finished_at != ''")[0]) >= 5
         )
     )
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.communicate()
     assert lab.call(*options, "--trials", "40").returncode == 0
     trials = [trial for trial in lab.trials() if trial.state.value != "interrupted"]
     assert len(trials) == len({trial.config for trial in trials}) == 40

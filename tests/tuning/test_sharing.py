@@ -1,7 +1,5 @@
 """Two tuners: on one device the second waits or goes away, on two devices they run side by side."""
 
-import os
-import subprocess
 import time
 
 import pytest
@@ -16,17 +14,15 @@ return 1.0
 
 
 def start(lab, who, device):
-    return subprocess.Popen(
-        lab.command("--store", f"{who}.db", "tune", lab.reference, "--device", device),
-        cwd=lab.root, env={**os.environ, "WHO": who}, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    return lab.start(
+        "--store", f"{who}.db", "tune", lab.reference, "--device", device, env={"WHO": who}
+    )
 
 
 def wait_until_started(lab, who, process):
     marker = lab.root / f"search_spaces/started_{who}"
     while not marker.exists():
-        assert process.poll() is None, process.stderr.read()
+        assert process.poll() is None, process.printed("stderr")
         time.sleep(0.05)
 
 
