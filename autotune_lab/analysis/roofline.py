@@ -62,7 +62,8 @@ def _place(time_ms: float, facts: Mapping[str, Any]) -> dict[str, Any]:
     peak_tflops = _peak(facts["matmul_tflops"], facts["problem_fields"])
     bandwidth_gbs, tflops = moved / time_ms / 1e6, flops / time_ms / 1e9
     shares = bandwidth_gbs / copy_gbs, tflops / peak_tflops
-    verdict, reason = _judge(time_ms, floor_ms, *shares)
+    is_rate_missing = flops > 0 and np.isnan(peak_tflops)
+    verdict, reason = _judge(time_ms, floor_ms, *shares, is_rate_missing=bool(is_rate_missing))
     return {
         "intensity": flops / moved if moved else np.nan,
         "bandwidth_gbs": bandwidth_gbs,
@@ -79,7 +80,12 @@ def _place(time_ms: float, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judge(
-    time_ms: float, floor_ms: float, bandwidth_share: float, tflops_share: float
+    time_ms: float,
+    floor_ms: float,
+    bandwidth_share: float,
+    tflops_share: float,
+    *,
+    is_rate_missing: bool,
 ) -> tuple[str, str]:
     if time_ms < 2 * floor_ms:
         return (
@@ -94,6 +100,8 @@ def _judge(
     if not known:
         return "unknown", "work or ceilings are not known"
     name, (share, of_what) = max(known.items(), key=lambda item: item[1][0])
+    if share < _NEAR_ROOF and is_rate_missing:
+        return "unknown", f"{share:.0%} {of_what}, and no matmul of this dtype was measured"
     if share < _NEAR_ROOF:
         return "latency-bound", f"only {share:.0%} {of_what}"
     return name, f"{share:.0%} {of_what}"

@@ -24,6 +24,15 @@ class Executor(Protocol):
             WorkerLost: its process can't be started.
         """
 
+    def ceilings(self) -> Hello:
+        """Measure what the started device reaches at best, which takes seconds; only when not busy.
+
+        A recorded device answers with what was recorded, and one that is no GPU knows of none.
+
+        Raises:
+            WorkerLost: its process did not survive it.
+        """
+
     def caveat(self, kernel: KernelIdentity, problem: Problem) -> str:
         """Say in a line what is doubtful about its answers for a kernel; ``""`` if nothing is.
 

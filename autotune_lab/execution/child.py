@@ -21,6 +21,10 @@ def open_handler(arguments: Sequence[str]) -> Handler:
     def handle(message: Message, progress: Callable[[int], None]) -> Message:
         if "hello" in message:
             return {"hello": to_plain(session.hello())}
+        if "ceilings" in message:
+            return {"hello": to_plain(session.ceilings())}
+        if "present" in message:
+            return {}
         job = from_plain(MeasureJob, message["measure"])
         return {"outcome": to_plain(session.measure(job, progress=progress))}
 

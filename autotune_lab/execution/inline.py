@@ -37,6 +37,16 @@ class InlineExecutor:
         self._session = Session(open_device(self._device_spec))
         return self._session.hello()
 
+    def ceilings(self) -> Hello:
+        """Say what bounds the device's times.
+
+        Raises:
+            RuntimeError: the executor was not started.
+        """
+        if self._session is None:
+            raise RuntimeError("the executor is not started")
+        return self._session.ceilings()
+
     def caveat(self, kernel: KernelIdentity, problem: Problem) -> str:
         """Say in a line what is doubtful about the device's answers; ``""`` if nothing is.
 

@@ -109,6 +109,19 @@ class ProcessExecutor:
         return ""
 
     def submit(self, job: MeasureJob) -> None:
+    def ceilings(self) -> Hello:
+        """Measure what the device reaches at best; only when not busy.
+
+        Raises:
+            WorkerLost: the process did not survive it.
+        """
+        answer = self._child.call({"ceilings": True}, _HELLO_S)
+        if isinstance(answer, Lost):
+            raise errors.WorkerLost(
+                f"{self._child.name} was lost while it measured ceilings: it {answer}"
+            )
+        return from_plain(Hello, answer["hello"])
+
         """Start a job; only when not busy."""
         self._child.send({"measure": to_plain(job)}, self._limits.run_s)
         self._jobs += 1

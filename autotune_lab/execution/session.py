@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from autotune_lab import catalog
 from autotune_lab.definitions import KernelDefinition, Problem
-from autotune_lab.devices.base import Device, RecordedDevice, TimingDevice
+from autotune_lab.devices.base import Ceilings, Device, RecordedDevice, TimingDevice
 from autotune_lab.measuring.ceilings import measure_ceilings
 from autotune_lab.measuring.inputs import ProblemCache
 from autotune_lab.measuring.protocol import measure
@@ -27,15 +27,29 @@ class Session:
         self._cache = ProblemCache()
 
     def hello(self) -> Hello:
-        """Say which device this is, under which software, and what bounds its times.
+        """Say which device this is, under which software, and what a launch takes at least.
+
+        A recorded device also says what else bounds its times: it was measured once and for all.
 
         Raises:
             NoDevice: it is not there, or its driver is missing.
         """
         if self._device.capabilities.recorded:
-            ceilings = cast("RecordedDevice", self._device).ceilings
-        else:
-            ceilings = measure_ceilings(cast("TimingDevice", self._device))
+            return self._told(cast("RecordedDevice", self._device).ceilings)
+        floor_ms = cast("TimingDevice", self._device).launch_floor_ms()
+        return self._told(Ceilings(launch_floor_ms=floor_ms))
+
+    def ceilings(self) -> Hello:
+        """Say the same with what the device reaches at best, measured now; takes seconds.
+
+        Raises:
+            NoDevice: it is not there, or its driver is missing.
+        """
+        if self._device.capabilities.recorded:
+            return self.hello()
+        return self._told(measure_ceilings(cast("TimingDevice", self._device)))
+
+    def _told(self, ceilings: Ceilings) -> Hello:
         return Hello(
             device=self._device.probe(),
             environment=self._device.environment(),

@@ -29,6 +29,7 @@ from autotune_lab.settings import Settings
 from autotune_lab.spaces.config import Config
 from autotune_lab.store.store import Store
 from autotune_lab.tuning.events import ContextFailed, Notice, Observer
+from autotune_lab.tuning.ceilings import settled
 from autotune_lab.tuning.lines import PlainLines
 from autotune_lab.tuning.opening import OpenContext, open_context
 from autotune_lab.tuning.playoff import Playoff
@@ -202,7 +203,7 @@ class _Runner:
                 workers = self.compile_workers or max(1, (os.cpu_count() or 2) - 2)
                 pool = CompilePool(workers, self.study.limits, log_dir=self.logs)
                 pool.prestart()
-            hello = executor.start()
+            hello = settled(executor.start(), executor, self.store)
             bench = Bench(
                 store=self.store,
                 run_id=self.run_id,

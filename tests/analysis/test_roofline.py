@@ -50,5 +50,11 @@ def test_what_is_not_known_is_not_made_up():
     row = place(2.0, bytes=math.nan, matmul_tflops={}, launch_floor_ms=math.nan)
     assert row["verdict"] == "unknown"
     assert math.isnan(row["tflops_share"])
+    far_from_memory = place(2.0, matmul_tflops={"float16": 800.0})
+    assert (far_from_memory["verdict"], far_from_memory["reason"]) == (
+        "unknown",
+        "12% of the copy bandwidth measured here, and no matmul of this dtype was measured",
+    )
+    assert place(2.0, flops=0.0, matmul_tflops={})["verdict"] == "latency-bound"
     by_memory_alone = place(0.3, flops=math.nan)
     assert by_memory_alone["verdict"] == "memory-bound"

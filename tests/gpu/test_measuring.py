@@ -161,6 +161,9 @@ def test_ceilings_are_those_of_a_gpu_and_quickly_found(device):
     assert time.perf_counter() - started < 5.0
     assert ceilings.copy_gbs > 100
     assert ceilings.matmul_tflops["bfloat16"] > ceilings.matmul_tflops["float32"] > 1
+    if device.probe().model.architecture in ("sm_89", "sm_90", "sm_100"):
+        rates = ceilings.matmul_tflops
+        assert rates["float8_e4m3fn"] > 1.2 * rates["bfloat16"]
 
 
 def test_the_card_tells_its_clocks_and_its_identity(device):
