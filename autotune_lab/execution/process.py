@@ -103,12 +103,6 @@ class ProcessExecutor:
             raise
         return hello
 
-    def caveat(self, kernel: KernelIdentity, problem: Problem) -> str:
-        """Return ``""``: what is measured is what the context says."""
-        del kernel, problem
-        return ""
-
-    def submit(self, job: MeasureJob) -> None:
     def ceilings(self) -> Hello:
         """Measure what the device reaches at best; only when not busy.
 
@@ -122,6 +116,12 @@ class ProcessExecutor:
             )
         return from_plain(Hello, answer["hello"])
 
+    def caveat(self, kernel: KernelIdentity, problem: Problem) -> str:
+        """Return ``""``: what is measured is what the context says."""
+        del kernel, problem
+        return ""
+
+    def submit(self, job: MeasureJob) -> None:
         """Start a job; only when not busy."""
         self._child.send({"measure": to_plain(job)}, self._limits.run_s)
         self._jobs += 1
