@@ -49,20 +49,25 @@ def compiling_only(model: DeviceModel) -> Iterator[list[Any]]:
         compiled.append(kernel)
         return kernel
 
-    active = vars(driver).get("_active")
-    driver.set_active(_AbsentDriver(model))
     try:
-        with (
-            _replaced(JITFunction, run=compile_instead),
-            _replaced(torch.cuda, **_cuda_answers(model)),
-            _ShapesOnly(),
-        ):
+        with absent_gpu(model), _replaced(JITFunction, run=compile_instead):
             yield compiled
     finally:
-        driver.set_active(active)
         for function in used:
             # Triton keeps every kernel that it compiled; hundreds of configs would pile up.
             function.device_caches.clear()
+
+
+@contextlib.contextmanager
+def absent_gpu(model: DeviceModel) -> Iterator[None]:
+    """Let launch code run as if a GPU were here, on tensors that are shapes without data."""
+    active = vars(driver).get("_active")
+    driver.set_active(_AbsentDriver(model))
+    try:
+        with _replaced(torch.cuda, **_cuda_answers(model)), _ShapesOnly():
+            yield
+    finally:
+        driver.set_active(active)
 
 
 def warm_up() -> None:
@@ -89,11 +94,20 @@ def shapes_of_inputs(definition: KernelDefinition, problem: Problem) -> Argument
     """
     generator = torch.Generator(device="cpu").manual_seed(0)
     try:
-        with _ShapesOnly():
-            return definition.inputs(problem, torch.device("meta"), generator)
+        return meta_inputs(definition, problem)
     except (NotImplementedError, RuntimeError):
         arguments = definition.inputs(problem, torch.device("cpu"), generator)
         return {name: _without_data(value) for name, value in arguments.items()}
+
+
+def meta_inputs(definition: KernelDefinition, problem: Problem) -> Arguments:
+    """Return a problem's arguments as meta tensors, whatever its size; raises what ``inputs`` does.
+
+    Fails, as ``shapes_of_inputs`` does not, where shapes depend on drawn values.
+    """
+    generator = torch.Generator(device="cpu").manual_seed(0)
+    with _ShapesOnly():
+        return definition.inputs(problem, torch.device("meta"), generator)
 
 
 def _without_data(value: Any) -> Any:

@@ -35,7 +35,7 @@ class GuardedTensor:
         self._end = self._start + span * item_bytes
         body = self._storage[self._start : self._end].view(original.dtype)
         self.tensor = body.as_strided(original.shape, original.stride())
-        self.tensor.copy_(original)
+        _once(self.tensor).copy_(_once(original))
         self._gaps = _gaps(self.tensor, span)
         self._item_bytes = item_bytes
 
@@ -50,6 +50,12 @@ class GuardedTensor:
             body = self._storage[self._start : self._end].view(-1, self._item_bytes)
             zones.append(body[self._gaps])
         return all(bool((zone == self._pattern).all()) for zone in zones)
+
+    @property
+    def places(self) -> tuple[int, int, int, int]:
+        """Addresses where the front zone, the tensor, the zone behind it and the next one begin."""
+        base = self._storage.data_ptr()
+        return base, base + self._start, base + self._end, base + self._storage.numel()
 
     def unwritten(self) -> int:
         """Return how many elements still hold the poison, bit by bit."""
@@ -74,5 +80,13 @@ def _gaps(tensor: torch.Tensor, span: int) -> torch.Tensor | None:
     if span == tensor.numel():
         return None
     mask = torch.ones(span, dtype=torch.bool, device=tensor.device)
-    mask.as_strided(tensor.shape, tensor.stride()).fill_(False)
+    _once(mask.as_strided(tensor.shape, tensor.stride())).fill_(False)
     return mask
+
+
+def _once(tensor: torch.Tensor) -> torch.Tensor:
+    """Return each element in memory once: an expanded axis has stride 0 and repeats the first."""
+    for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        if size > 1 and stride == 0:
+            tensor = tensor.narrow(axis, 0, 1)
+    return tensor

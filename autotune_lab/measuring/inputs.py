@@ -28,13 +28,14 @@ class ArgumentSet:
         arguments: what ``launch`` gets.
         reference: what its outputs must be.
         stand_ins: dtypes that were replaced, by argument; ``{"a": "bfloat16"}``.
+        guards: the guarded memory behind arguments, by name; at least behind what is written.
     """
 
     arguments: Arguments
     reference: Reference
     stand_ins: Mapping[str, str]
+    guards: Mapping[str, GuardedTensor]
     _definition: KernelDefinition
-    _guarded: Mapping[str, GuardedTensor]
     _pristine: Mapping[str, torch.Tensor]
     _read: Sequence[str]
     _checksums: dict[str, int] = field(default_factory=dict)
@@ -42,14 +43,14 @@ class ArgumentSet:
     def restore(self) -> None:
         """Put back what the kernel changes in place and zero its accumulators."""
         for name, values in self._pristine.items():
-            self._guarded[name].tensor.copy_(values)
+            self.guards[name].tensor.copy_(values)
         for name in self._definition.zeroes:
-            self._guarded[name].tensor.zero_()
+            self.guards[name].tensor.zero_()
 
     def poison(self) -> None:
         """Overwrite the outputs, so that an element that is not written shows."""
         for name in self._definition.outputs:
-            self._guarded[name].poison()
+            self.guards[name].poison()
         self.restore()
 
     def remember(self) -> None:
@@ -63,13 +64,13 @@ class ArgumentSet:
 
     def overrun(self) -> list[str]:
         """Return the names of written arguments around which something else was written."""
-        return [name for name, guarded in self._guarded.items() if not guarded.is_intact()]
+        return [name for name, guarded in self.guards.items() if not guarded.is_intact()]
 
     def unwritten(self, output: str) -> int:
         """Return how many elements of an output were not written since it was poisoned."""
         if output in self._pristine or output in self._definition.zeroes:
             return 0
-        return self._guarded[output].unwritten()
+        return self.guards[output].unwritten()
 
     def fingerprint(self) -> int:
         """Return a checksum of all outputs."""
@@ -144,6 +145,66 @@ def call_user(where: str, what: str, function: Callable[[], Any]) -> Any:
         raise DefinitionError(where, [f"{what} raised {type(error).__name__}: {first}"]) from error
 
 
+def draw(
+    definition: KernelDefinition,
+    problem: Problem,
+    *,
+    device: str,
+    seed: int,
+    substitutes: Mapping[str, str],
+) -> tuple[Arguments, dict[str, str]]:
+    """Return what ``inputs`` makes, and the dtypes that were replaced, by argument.
+
+    Raises:
+        DefinitionError: ``inputs`` fails, or does not return what the definition declares.
+    """
+    where = f"kernel {definition.name!r}, problem {problem}"
+    generator = torch.Generator(device=device).manual_seed(seed)
+    drawn = call_user(
+        where, "inputs", lambda: definition.inputs(problem, torch.device(device), generator)
+    )
+    arguments, stand_ins = _substituted(drawn, substitutes)
+    if faults := _faults(arguments, _written(definition)):
+        raise DefinitionError(where, faults)
+    return arguments, stand_ins
+
+
+def argument_set(
+    definition: KernelDefinition,
+    problem: Problem,
+    arguments: Arguments,
+    stand_ins: Mapping[str, str],
+    *,
+    guard_inputs: bool = False,
+) -> ArgumentSet:
+    """Return a set of drawn arguments in which what the kernel writes has guards around it.
+
+    Args:
+        definition: whose arguments they are.
+        problem: what for.
+        arguments: as drawn.
+        stand_ins: dtypes that were replaced, by argument.
+        guard_inputs: also copy what is only read into guarded memory.
+    """
+    written = _written(definition)
+    # The reference sees the values before any kernel ran, so what is restored is copied first.
+    pristine = {name: arguments[name].clone() for name in definition.mutates}
+    tensors = [name for name, value in arguments.items() if isinstance(value, torch.Tensor)]
+    guarded = {
+        name: GuardedTensor(arguments[name]) for name in (tensors if guard_inputs else written)
+    }
+    arguments = arguments | {name: stand_in.tensor for name, stand_in in guarded.items()}
+    return ArgumentSet(
+        arguments=arguments,
+        reference=Reference(definition, problem, {**arguments, **pristine}),
+        stand_ins=stand_ins,
+        guards=guarded,
+        _definition=definition,
+        _pristine=pristine,
+        _read=[name for name in tensors if name not in written],
+    )
+
+
 def _make(
     definition: KernelDefinition,
     problem: Problem,
@@ -151,29 +212,14 @@ def _make(
     seed: int,
     substitutes: Mapping[str, str],
 ) -> ArgumentSet:
-    where = f"kernel {definition.name!r}, problem {problem}"
-    generator = torch.Generator(device=device).manual_seed(seed)
-    drawn = call_user(
-        where, "inputs", lambda: definition.inputs(problem, torch.device(device), generator)
+    arguments, stand_ins = draw(
+        definition, problem, device=device, seed=seed, substitutes=substitutes
     )
-    arguments, stand_ins = _substituted(drawn, substitutes)
-    written = dict.fromkeys((*definition.outputs, *definition.mutates, *definition.zeroes))
-    if faults := _faults(arguments, list(written)):
-        raise DefinitionError(where, faults)
-    # The reference sees the values before any kernel ran, so what is restored is copied first.
-    pristine = {name: arguments[name].clone() for name in definition.mutates}
-    guarded = {name: GuardedTensor(arguments[name]) for name in written}
-    arguments |= {name: stand_in.tensor for name, stand_in in guarded.items()}
-    read = [n for n, v in arguments.items() if n not in written and isinstance(v, torch.Tensor)]
-    return ArgumentSet(
-        arguments=arguments,
-        reference=Reference(definition, problem, {**arguments, **pristine}),
-        stand_ins=stand_ins,
-        _definition=definition,
-        _guarded=guarded,
-        _pristine=pristine,
-        _read=read,
-    )
+    return argument_set(definition, problem, arguments, stand_ins)
+
+
+def _written(definition: KernelDefinition) -> list[str]:
+    return list(dict.fromkeys((*definition.outputs, *definition.mutates, *definition.zeroes)))
 
 
 def _faults(arguments: Arguments, written: Sequence[str]) -> list[str]:

@@ -44,6 +44,17 @@ class Reference:
             self._checksums = {name: checksum(value) for name, value in self._outputs.items()}
         return self._outputs
 
+    def computed_in(self, dtype: torch.dtype | None) -> Mapping[str, torch.Tensor]:
+        """Return what the reference gives in another floating dtype, or in each argument's own.
+
+        It shows how well a problem can be solved in that precision at all. Empty if it can't be
+        computed in it.
+        """
+        try:
+            return self._compute(dtype)
+        except DefinitionError:
+            return {}
+
     def confirm(self) -> None:
         """Note that a kernel agreed with it, so it need not be doubted."""
         self._is_confirmed = True
@@ -70,12 +81,10 @@ class Reference:
         self._is_confirmed = True
         return altered
 
-    def _given(self) -> "_InFloat64":
-        return _InFloat64(self._arguments, frozenset(self._definition.zeroes))
-
-    def _compute(self) -> dict[str, torch.Tensor]:
+    def _compute(self, dtype: torch.dtype | None = torch.float64) -> dict[str, torch.Tensor]:
+        given_in = _InDtype(self._arguments, frozenset(self._definition.zeroes), dtype)
         try:
-            given: Any = self._definition.reference(self._given())  # type: ignore[arg-type]
+            given: Any = self._definition.reference(given_in)  # type: ignore[arg-type]
         except Exception as error:
             first = (str(error).splitlines() or [""])[0]
             fault = f"reference raised {type(error).__name__}: {first}"
@@ -93,16 +102,19 @@ class Reference:
         return {name: _own(given[name]) for name in self._definition.outputs}
 
 
-class _InFloat64(Mapping[str, Any]):
-    """Arguments whose floating tensors become float64 when they are read, and not before.
+class _InDtype(Mapping[str, Any]):
+    """Arguments whose floating tensors change their dtype when they are read, and not before.
 
     A bystander that the reference does not read then costs no memory. Accumulators read as the
     zeros that every launch finds in them.
     """
 
-    def __init__(self, arguments: Arguments, zeroed: frozenset[str]) -> None:
+    def __init__(
+        self, arguments: Arguments, zeroed: frozenset[str], dtype: torch.dtype | None
+    ) -> None:
         self._arguments = arguments
         self._zeroed = zeroed
+        self._dtype = dtype
 
     def __getitem__(self, name: str) -> Any:
         value = self._arguments[name]
@@ -110,7 +122,9 @@ class _InFloat64(Mapping[str, Any]):
             return value
         if name in self._zeroed:
             value = torch.zeros_like(value)
-        return value.to(torch.float64) if value.is_floating_point() else value.clone()
+        if not value.is_floating_point() or self._dtype is None:
+            return value.clone()
+        return value.to(self._dtype, copy=True)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arguments)
