@@ -7,6 +7,7 @@
       DeviceError                        the machine is wrong
         NoDevice                         no such device, or no driver
         DeviceBusy                       another study owns the device
+        DeviceLost                       it was there when the study began, and is gone
         WorkerLost                       the worker process could not be kept alive
       StoreError                         the results store is wrong
         StoreTooNew                      written by a newer version of the lab
@@ -34,6 +35,7 @@ __all__ = [
     "DefinitionError",
     "DeviceBusy",
     "DeviceError",
+    "DeviceLost",
     "EnvironmentMismatch",
     "ExportError",
     "ImportFailed",
@@ -141,6 +143,10 @@ class NoDevice(DeviceError):
 
 class DeviceBusy(DeviceError):
     """Another study owns the device; the message names the holder's process."""
+
+
+class DeviceLost(DeviceError):
+    """The device was there when the study began, and is gone; what was in flight runs again."""
 
 
 class WorkerLost(DeviceError):

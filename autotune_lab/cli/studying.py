@@ -8,6 +8,7 @@ from autotune_lab.cli.output import show, show_json
 from autotune_lab.cli.picks import pick_rows, show_picks
 from autotune_lab.cli.progress import observer
 from autotune_lab.cli.state import open_store, settings
+from autotune_lab.errors import DeviceLost
 from autotune_lab.store.location import locate
 from autotune_lab.tuning.running import StudyResult, plan, run_study
 from autotune_lab.tuning.study import Study
@@ -21,7 +22,7 @@ def conduct(
     """Run a study with a display and show its picks; with ``dry_run`` only say what would be done.
 
     Raises:
-        typer.Exit: no context found a winner; with the code of the first one's error.
+        typer.Exit: a device was lost, or no context found a winner; with the error's code.
     """
     root = settings(context).root
     if dry_run:
@@ -30,8 +31,9 @@ def conduct(
     with open_store(context, create=True) as store, observer(as_json=as_json) as observe:
         result = run_study(study, store, root=root, observe=observe, compile_workers=workers)
     show_result(result, as_json=as_json)
-    if result.failures and not result.picks:
-        raise typer.Exit(result.failures[0].error.exit_code)
+    lost = [failed for failed in result.failures if isinstance(failed.error, DeviceLost)]
+    if lost or (result.failures and not result.picks):
+        raise typer.Exit((lost or result.failures)[0].error.exit_code)
 
 
 def planned(study: Study, context: typer.Context) -> list[dict[str, Any]]:

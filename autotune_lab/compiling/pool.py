@@ -1,6 +1,7 @@
 """Compiles configs in processes without a GPU, side by side; the parent's half.
 
-A compiler that aborts, hangs or eats memory takes its own process along and becomes one outcome.
+A compiler that aborts, hangs or eats memory takes its own process along and becomes one outcome. A
+job whose process was killed by somebody else is compiled again, once.
 """
 
 import tempfile
@@ -45,6 +46,7 @@ class CompilePool:
         # Triton leaves the files of a killed ptxas behind.
         self._scratch = tempfile.TemporaryDirectory(prefix="autotune-lab-compiling-")
         self._waiting: deque[tuple[str, CompileJob]] = deque()
+        self._repeated: set[str] = set()
         self._workers = [
             _Worker(
                 Child(
@@ -96,11 +98,16 @@ class CompilePool:
                 continue
             if isinstance(answer, Lost):
                 worker.jobs = 0
+                if answer.was_killed and worker.key not in self._repeated:
+                    self._repeated.add(worker.key)
+                    self._waiting.appendleft((worker.key, worker.job))
+                    continue
                 if answer.before_ready:
                     raise WorkerLost(f"{worker.child.name} {answer}; {answer.log_tail[-200:]}")
                 outcome = Outcome.of_loss(answer, COMPILE_LOSSES)
             else:
                 outcome = from_plain(Outcome, answer["outcome"])
+            self._repeated.discard(worker.key)
             outcomes.append((worker.key, outcome))
             if worker.jobs >= self._recycle_after:
                 worker.child.kill()
@@ -119,13 +126,15 @@ class CompilePool:
         # A warm process first: it takes 0.1 ms to reach, a new one has seconds of imports ahead.
         for worker in sorted(self._workers, key=lambda worker: worker.child.pid is None):
             if self._waiting and not worker.child.busy:
-                worker.key, job = self._waiting.popleft()
+                worker.key, worker.job = self._waiting.popleft()
                 worker.jobs += 1
-                worker.child.send(to_plain(job), self._limits.compile_s)
+                worker.child.send(to_plain(worker.job), self._limits.compile_s)
 
 
 class _Worker:
-    """A process, the key of the job in it, and how many jobs it has had."""
+    """A process, the job in it with its key, and how many jobs it has had."""
+
+    job: CompileJob
 
     def __init__(self, child: Child) -> None:
         self.child = child

@@ -2,15 +2,17 @@
 
 For tests of the lab and of tuning set-ups. A launch may return NaN, text or nothing, write wrong
 values, hang or abort its process. ``fake:3`` is the fourth of many; ``fake:floor_ms=0.03`` has a
-launch floor; ``fake@64sm`` is a part, and a device model of its own.
+launch floor; ``fake@64sm`` is a part, and a device model of its own; ``fake:gone=FILE`` falls off
+its bus when there is a file of that name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from autotune_lab.devices.base import Capabilities, unrolled_calls
-from autotune_lab.errors import UsageError
+from autotune_lab.errors import NoDevice, UsageError
 from autotune_lab.records import Device, DeviceModel, Environment, Source, Telemetry
 
 CAPABILITIES = Capabilities(compiles=False, recorded=False, isolated=True)
@@ -28,6 +30,7 @@ class FakeDevice:
         part: ``""`` or ``"64sm"``.
         floor_ms: no launch seems shorter by events, whatever it returns.
         fixed_ms: what a graph replay costs beyond its calls.
+        gone: a file; while it is there, the device is not.
         l2_bytes: decides how many sets of inputs are rotated.
         script: telemetry to answer, one reading after the other; the last one stays.
         calls_per_sample: how many calls each graph sample was unrolled to, in order.
@@ -37,6 +40,7 @@ class FakeDevice:
     part: str = ""
     floor_ms: float = 0.0
     fixed_ms: float = 0.0
+    gone: str = ""
     l2_bytes: int = 0
     script: Sequence[Telemetry] = (Telemetry(),)
     calls_per_sample: tuple[int, ...] = ()
@@ -82,6 +86,7 @@ class FakeDevice:
     def run(self, launch: Callable[[], Any]) -> None:
         """Launch once; what it returns does not matter."""
         launch()
+        self.synchronize()
 
     def time(
         self,
@@ -98,14 +103,26 @@ class FakeDevice:
         for _ in range(count):
             prepare()
             times.append(self._seen(launch(), timer))
+        self.synchronize()
         return times
+
+    def count_launches(self, launch: Callable[[], Any]) -> int | None:
+        """Return None: what a launch does is the CPU's."""
+        del launch
+        return None
 
     def launch_floor_ms(self) -> float | None:
         """Return the scripted floor, None if there is none."""
         return self.floor_ms or None
 
     def synchronize(self) -> None:
-        """Return at once: nothing runs behind the host's back."""
+        """Return at once: nothing runs behind the host's back.
+
+        Raises:
+            RuntimeError: the device is gone.
+        """
+        if self.gone and Path(self.gone).exists():
+            raise RuntimeError("the fake device has fallen off its bus")
 
     def load(self, duration_ms: float) -> None:
         """Return at once: there is no clock to raise."""
@@ -136,22 +153,34 @@ def open(argument: str, part: str) -> FakeDevice:  # noqa: A001 - the plug-in co
 
     Raises:
         UsageError: an option is unknown, or its value is no number; or the part is no SM count.
+        NoDevice: it is gone.
     """
-    index, options = "0", dict[str, float]()
+    index, gone, options = "0", "", dict[str, float]()
     for entry in filter(None, argument.split(",")):
         name, equals, value = entry.partition("=")
         if not equals:
             index = entry
             continue
+        if name == "gone":
+            gone = value
+            continue
         if name not in _OPTIONS:
-            raise UsageError(f"fake device has no option {name!r}; it has {', '.join(_OPTIONS)}")
+            raise UsageError(
+                f"fake device has no option {name!r}; it has {', '.join((*_OPTIONS, 'gone'))}"
+            )
         try:
             options[name] = float(value)
         except ValueError as error:
             raise UsageError(f"fake device option {entry!r} is not a number") from error
     _sm_count(part)
+    if gone and Path(gone).exists():
+        raise NoDevice(f"no fake device: {gone} is there")
     return FakeDevice(
-        index, part, floor_ms=options.get("floor_ms", 0.0), fixed_ms=options.get("fixed_ms", 0.0)
+        index,
+        part,
+        floor_ms=options.get("floor_ms", 0.0),
+        fixed_ms=options.get("fixed_ms", 0.0),
+        gone=gone,
     )
 
 

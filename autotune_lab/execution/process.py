@@ -2,7 +2,8 @@
 
 What a job does to that process is the job's outcome: it is killed at its limit, replaced after a
 crash or a poisoned context, and renewed every few hundred jobs so that loaded modules don't pile
-up.
+up. A config is not blamed for what it did not do: before a crash becomes its outcome, a fresh
+process must find the device still there; and if somebody killed the process, the job runs again.
 """
 
 import logging
@@ -55,6 +56,10 @@ class ProcessExecutor:
         self._wait_s = wait_s
         self._notify = notify or logging.getLogger(__name__).info
         self._jobs = 0
+        self._job: MeasureJob | None = None
+        self._is_repeat = False
+        self._suspect: Outcome | None = None
+        self._answered = 0  # how many processes were started by the time of the last answer
         self._lock: DeviceLock | None = None
         self._assignment: Assignment = assign(device_spec)
         self._child = Child(
@@ -87,6 +92,7 @@ class ProcessExecutor:
             NoDevice: it is not there.
             DeviceBusy: another study holds it.
             DeviceError: the process sees another device than the one asked for.
+            DeviceLost: it was there before.
             WorkerLost: the process can't be started.
         """
         asked = self._assignment.uuid
@@ -123,27 +129,37 @@ class ProcessExecutor:
 
     def submit(self, job: MeasureJob) -> None:
         """Start a job; only when not busy."""
-        self._child.send({"measure": to_plain(job)}, self._limits.run_s)
-        self._jobs += 1
+        self._job, self._is_repeat = job, False
+        self._send(job)
 
     def collect(self) -> Outcome | None:
         """Return the outcome if there is one.
 
         Raises:
-            AutotuneLabError: the device is gone, the kernel's file can't be used, or its reference
-                contradicts itself.
-            WorkerLost: a fresh process did not get as far as taking the job.
+            DeviceLost: the device, or every process on it, is gone; the job had no part in that.
+            AutotuneLabError: the kernel's file can't be used, or its reference contradicts itself.
         """
-        answer = self._child.poll()
+        try:
+            answer = self._child.poll()
+        except errors.NoDevice as error:
+            if self._answered == self._child.starts:
+                raise
+            raise self._gone(str(error)) from error
         if answer is None:
             return None
+        suspect, self._suspect = self._suspect, None
         if isinstance(answer, Lost):
-            self._jobs = 0
-            if answer.before_ready:
-                raise _lost_at_start(self._child, answer)
-            return Outcome.of_loss(answer, RUN_LOSSES)
+            self._after(answer, suspect)
+            return None
+        self._answered = self._child.starts
+        if suspect is not None:
+            return suspect
         outcome = from_plain(Outcome, answer["outcome"])
-        if outcome.retire or self._jobs >= self._recycle_after:
+        if outcome.retire:
+            self._child.kill()
+            self._look_for_device(outcome)
+            return None
+        if self._jobs >= self._recycle_after:
             self._child.kill()
             self._jobs = 0
         return outcome
@@ -151,6 +167,7 @@ class ProcessExecutor:
     def close(self) -> None:
         """End the process and give the device back."""
         self._child.kill()
+        self._suspect = None
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -159,10 +176,50 @@ class ProcessExecutor:
         self._lock = DeviceLock(uuid)
         self._lock.acquire(wait_s=self._wait_s, notify=self._notify)
 
+    def _send(self, job: MeasureJob) -> None:
+        self._child.send({"measure": to_plain(job)}, self._limits.run_s)
+        self._jobs += 1
+
+    def _after(self, lost: Lost, suspect: Outcome | None) -> None:
+        """Go on after the loss of a process: with the same job, or with a look for the device."""
+        self._jobs = 0
+        may_repeat = lost.was_killed and not self._is_repeat
+        self._is_repeat |= lost.was_killed
+        if suspect is not None and may_repeat:
+            self._look_for_device(suspect)
+        elif self._job is not None and may_repeat:
+            self._send(self._job)
+        elif lost.before_ready or suspect is not None:
+            raise self._gone(f"its process {lost}; {_last_line(lost)}")
+        else:
+            self._look_for_device(Outcome.of_loss(lost, RUN_LOSSES))
+
+    def _look_for_device(self, suspect: Outcome) -> None:
+        """Ask a fresh process whether the device is there; then the outcome stands."""
+        self._jobs = 0
+        self._suspect = suspect
+        self._child.send({"present": True}, _HELLO_S)
+
+    def _gone(self, fault: str) -> errors.DeviceLost:
+        return errors.DeviceLost(
+            f"the device is lost ({fault}); what was stored is safe, and "
+            "the same command goes on once the device is back"
+        )
+
     def _hello(self) -> Hello:
-        answer = self._child.call({"hello": True}, _HELLO_S)
+        try:
+            answer = self._child.call({"hello": True}, _HELLO_S)
+            if isinstance(answer, Lost) and answer.was_killed:
+                answer = self._child.call({"hello": True}, _HELLO_S)
+        except errors.NoDevice as error:
+            if not self._answered:
+                raise
+            raise self._gone(str(error)) from error
         if isinstance(answer, Lost):
-            raise _lost_at_start(self._child, answer)
+            raise errors.WorkerLost(
+                f"{self._child.name} can't be started: it {answer}; {_last_line(answer)}"
+            )
+        self._answered = self._child.starts
         return from_plain(Hello, answer["hello"])
 
 
@@ -173,6 +230,5 @@ def _check_uuid(asked: str, found: str) -> None:
         )
 
 
-def _lost_at_start(child: Child, lost: Lost) -> errors.WorkerLost:
-    last = lost.log_tail.splitlines()[-1:] or ["it wrote nothing"]
-    return errors.WorkerLost(f"{child.name} can't be started: it {lost}; {last[0]}")
+def _last_line(lost: Lost) -> str:
+    return (lost.log_tail.splitlines() or ["it wrote nothing"])[-1]

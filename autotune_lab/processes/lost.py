@@ -25,6 +25,11 @@ class Lost:
     progress: int = 0
     before_ready: bool = False
 
+    @property
+    def was_killed(self) -> bool:
+        """It was ended from outside: by a person, or by a machine that ran out of memory."""
+        return self.kind == "signal" and self.code == signal.SIGKILL
+
     def __str__(self) -> str:
         match self.kind:
             case "timeout":

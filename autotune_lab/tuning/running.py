@@ -17,6 +17,7 @@ from autotune_lab.definitions import Problem
 from autotune_lab.devices.opening import capabilities_of, resolve
 from autotune_lab.errors import (
     AutotuneLabError,
+    DeviceLost,
     NoDevice,
     TuningError,
     UsageError,
@@ -28,8 +29,8 @@ from autotune_lab.samplers.base import Sampler
 from autotune_lab.settings import Settings
 from autotune_lab.spaces.config import Config
 from autotune_lab.store.store import Store
-from autotune_lab.tuning.events import ContextFailed, Notice, Observer
 from autotune_lab.tuning.ceilings import settled
+from autotune_lab.tuning.events import ContextFailed, Notice, Observer
 from autotune_lab.tuning.lines import PlainLines
 from autotune_lab.tuning.opening import OpenContext, open_context
 from autotune_lab.tuning.playoff import Playoff
@@ -98,7 +99,7 @@ def run_study(
 
     Raises:
         UsageError: a kernel, problem, sampler or device is not known.
-        DeviceError: a device can't be had.
+        DeviceError: a device can't be had. One that is lost later is among the failures.
         StoreError: the store can't be written.
     """
     tasks = plan(study, root=root)
@@ -108,7 +109,8 @@ def run_study(
         with _sigterm_as_interrupt(), tempfile.TemporaryDirectory(prefix="autotune-lab-") as logs:
             runner = _Runner(study, store, root, observe, run_id, Path(logs), compile_workers)
             runner.run(tasks)
-            state = "done"
+            is_cut = any(isinstance(failed.error, DeviceLost) for failed in runner.failures)
+            state = "failed" if is_cut else "done"
             return StudyResult(tuple(runner.picks), tuple(runner.failures))
     except KeyboardInterrupt:
         state = "interrupted"
@@ -187,12 +189,20 @@ class _Runner:
         phases = self.study.phases
         if Phase.SCREEN in phases or Phase.TRANSFER not in phases:
             for device in dict.fromkeys(task.device for task in tasks):
-                with self._bench(device) as (bench, hello):
+                with self._noting_loss(device), self._bench(device) as (bench, hello):
                     for task in tasks:
                         if task.device == device:
                             self._attempt(task, bench, hello)
         if Phase.TRANSFER in phases:
             self._transfer(tasks)
+
+    @contextlib.contextmanager
+    def _noting_loss(self, device: str) -> Iterator[None]:
+        """Note the loss of a device, which ends the work on it and not on the others."""
+        try:
+            yield
+        except DeviceLost as error:
+            self._note(ContextFailed(device, error))
 
     @contextlib.contextmanager
     def _bench(self, device: str) -> Iterator[tuple[Bench, Hello]]:
@@ -254,7 +264,7 @@ class _Runner:
     def _transfer(self, tasks: Sequence[Task]) -> None:
         """Run the winners everywhere, then judge again where one of them may have won."""
         for device in dict.fromkeys(task.device for task in tasks):
-            with self._bench(device) as (bench, hello):
+            with self._noting_loss(device), self._bench(device) as (bench, hello):
                 for task in _distinct(tasks, device):
                     try:
                         opened = self._open(task, bench, hello)
@@ -274,7 +284,9 @@ class _Runner:
         self.picks = [p for p in self.picks if p.context.id != pick.context.id] + [pick]
 
     def _note_failure(self, task: Task, error: AutotuneLabError) -> None:
-        failed = ContextFailed(f"{task.kernel} {task.problem} on {task.device}", error)
+        self._note(ContextFailed(f"{task.kernel} {task.problem} on {task.device}", error))
+
+    def _note(self, failed: ContextFailed) -> None:
         self.failures.append(failed)
         self.observe(failed)
 
