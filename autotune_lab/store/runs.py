@@ -67,7 +67,7 @@ def end(connection: Connection, run_id: int, state: str, now: datetime) -> None:
         .where(RunRow.id == run_id)
         .values(state=state, ended_at=moment(now), heartbeat_at=moment(now))
     )
-    _interrupt(connection, [run_id], now)
+    interrupt(connection, [run_id], now)
 
 
 def beat(connection: Connection, run_id: int, now: datetime) -> None:
@@ -88,7 +88,7 @@ def sweep(connection: Connection, now: datetime) -> int:
     connection.execute(
         update(RunRow).where(RunRow.id.in_(dead)).values(state=LEFT, ended_at=moment(now))
     )
-    return _interrupt(connection, dead, now)
+    return interrupt(connection, dead, now)
 
 
 def summaries(connection: Connection, now: datetime) -> list[StudySummary]:
@@ -130,7 +130,8 @@ def _summary(
     )
 
 
-def _interrupt(connection: Connection, run_ids: list[int], now: datetime) -> int:
+def interrupt(connection: Connection, run_ids: list[int], now: datetime) -> int:
+    """Interrupt the running trials of runs, so that their configs can be claimed again."""
     swept = connection.execute(
         update(TrialRow)
         .where(TrialRow.run_id.in_(run_ids), TrialRow.state == TrialState.RUNNING.value)

@@ -112,6 +112,11 @@ class Store:
         with self.writing() as connection:
             runs.end(connection, run_id, state, _now())
 
+    def interrupt_trials(self, run_id: int) -> int:
+        """Give up what a run has in flight, so that it can be claimed again; return how many."""
+        with self.writing() as connection:
+            return runs.interrupt(connection, [run_id], _now())
+
     def heartbeat(self, run_id: int) -> None:
         """Say that a run is alive; due every few minutes when other hosts use the same store."""
         with self.writing() as connection:

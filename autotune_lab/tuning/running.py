@@ -202,6 +202,7 @@ class _Runner:
         try:
             yield
         except DeviceLost as error:
+            self.store.interrupt_trials(self.run_id)
             self._note(ContextFailed(device, error))
 
     @contextlib.contextmanager
