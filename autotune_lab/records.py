@@ -354,6 +354,9 @@ class MeasureJob:
         best_ms: the best time so far in this context, for early stopping; None while unknown.
         verify: check the outputs before timing and after the last timed launch.
         round: playoff round; each round draws fresh inputs.
+        replaced: measure the PyTorch operations that the kernel replaces, in its stead and by the
+            same protocol; they are not verified.
+        count: also count what one launch puts on the device.
     """
 
     kernel: str
@@ -364,6 +367,22 @@ class MeasureJob:
     round: int = 0
     best_ms: float | None = None
     verify: bool = True
+    replaced: bool = False
+    count: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one launch puts on the device; None where nobody can tell.
+
+    Attributes:
+        launches: kernels, copies and fills that the device ran.
+        operations, moved_bytes: of PyTorch, counted one after the other as ``traffic`` does.
+    """
+
+    launches: int | None = None
+    operations: int | None = None
+    moved_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,6 +408,7 @@ class Outcome:
         launches: timed launches done before it ended.
         retire: the process must be replaced before the next job (the device context is suspect).
         elapsed_ms: wall clock spent on the job.
+        footprint: of one launch, if the job asked for it.
     """
 
     state: TrialState
@@ -401,6 +421,7 @@ class Outcome:
     launches: int = 0
     retire: bool = False
     elapsed_ms: float = 0.0
+    footprint: Footprint | None = None
 
     @classmethod
     def of_loss(cls, lost: Lost, states: Mapping[str, TrialState]) -> "Outcome":

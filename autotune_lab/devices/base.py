@@ -101,6 +101,9 @@ class TimingDevice(Device, Protocol):
             UntimableError: the times would mean something else than the launch.
         """
 
+    def count_launches(self, launch: Callable[[], Any]) -> int | None:
+        """Launch, and count the kernels, copies and fills that ran; None where nobody can tell."""
+
     def launch_floor_ms(self) -> float | None:
         """Return what an empty kernel takes by events; None where there is no such thing."""
 

@@ -83,6 +83,11 @@ class InterpreterDevice:
             times.append((time.perf_counter() - started) * 1e3)
         return times
 
+    def count_launches(self, launch: Callable[[], Any]) -> int | None:
+        """Return None: nothing here is what a GPU would run."""
+        del launch
+        return None
+
     def launch_floor_ms(self) -> float | None:
         """Return None: no launch is queued here."""
         return None

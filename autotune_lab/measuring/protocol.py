@@ -12,18 +12,20 @@ from typing import Any
 
 from autotune_lab.definitions import KernelDefinition
 from autotune_lab.devices.base import TimingDevice
-from autotune_lab.errors import AutotuneLabError
+from autotune_lab.errors import AutotuneLabError, DefinitionError
 from autotune_lab.measuring.conditions import flags_of, over_both
 from autotune_lab.measuring.failures import outcome_of
 from autotune_lab.measuring.inputs import ArgumentSet, ProblemCache, input_seed
 from autotune_lab.measuring.statistics import median_interval
 from autotune_lab.measuring.timing import Sampling, sample
+from autotune_lab.measuring.traffic import count_traffic
 from autotune_lab.measuring.verify import Verdict, verify
 from autotune_lab.records import (
     DISQUALIFYING_FLAGS,
     FLAG_LAUNCH_BOUND,
     FLAG_NOISY,
     FLAG_RETRIED,
+    Footprint,
     MeasureJob,
     Measurement,
     Numerics,
@@ -54,9 +56,14 @@ def measure(
         clock: seconds; decides when the budget is spent.
 
     Raises:
-        DefinitionError: the definition's inputs or reference fail.
+        DefinitionError: the definition's inputs or reference fail, or it replaces nothing.
         ReferenceUnstable: the reference contradicts itself.
     """
+    if job.replaced:
+        if definition.replaces is None:
+            fault = "it declares no replaces, so there is nothing to compare it with"
+            raise DefinitionError(f"kernel {definition.name!r}", [fault])
+        job = replace(job, verify=False)
     bench = _Bench(definition, device, job, cache, clock)
     try:
         outcome = bench.run()
@@ -108,7 +115,8 @@ class _Bench:
                     launches=self.launches,
                 )
             numerics = _larger(numerics, after.numerics)
-        return self._timed(sampling, measurement, numerics)
+        outcome = self._timed(sampling, measurement, numerics)
+        return replace(outcome, footprint=self._footprint()) if self.job.count else outcome
 
     def _prepared_sets(self) -> Sequence[ArgumentSet]:
         protocol = self.job.protocol
@@ -189,7 +197,16 @@ class _Bench:
             self._launch, count, prepare=self._prepare, cache=protocol.cache, timer=protocol.timer
         )
 
+    def _footprint(self) -> Footprint:
+        launches = self.device.count_launches(self._launch)
+        if not self.job.replaced:
+            return Footprint(launches=launches)
+        traffic = count_traffic(self._launch)
+        return Footprint(launches, traffic.operations, traffic.moved_bytes)
+
     def _launch(self) -> Any:
+        if self.job.replaced and self.definition.replaces is not None:
+            return self.definition.replaces(self.sets[self._current].arguments)
         return self.definition.launch(self.sets[self._current].arguments, self.job.config)
 
     def _prepare(self) -> None:

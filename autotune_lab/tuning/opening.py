@@ -23,6 +23,7 @@ class OpenContext:
     reference: str
     definition: KernelDefinition
     space: BoundSpace
+    work: Work
     floor_ms: float | None
 
 
@@ -44,6 +45,30 @@ def open_context(
         UnknownKernel: no such kernel.
         DefinitionError: its file is wrong, or no config is valid for this problem and device.
     """
+    opened = look_at(task, protocol, hello, root=root)
+    context, definition = opened.context, opened.definition
+    if definition.default_config is not None and definition.default_config not in opened.space:
+        observe(Notice(f"{context.label}: the declared default is not valid here and is left out"))
+    known = store.contexts(Query(kernel=context.kernel.name, include_simulated=True))
+    if all(other.id != context.id for other in known):
+        for reason in _why_new(context, known):
+            observe(Notice(reason))
+    store.add_context(
+        context,
+        space=from_plain(SpaceSnapshot, opened.space.snapshot()),
+        work=opened.work,
+        hello=hello,
+    )
+    return opened
+
+
+def look_at(task: Task, protocol: Protocol, hello: Hello, *, root: Path) -> OpenContext:
+    """Return what ``open_context`` does, and leave the store as it is.
+
+    Raises:
+        UnknownKernel: no such kernel.
+        DefinitionError: its file is wrong, or no config is valid for this problem and device.
+    """
     definition = catalog.load(task.kernel, root=root)
     problem = definition.bucketed(task.problem)
     context = Context(
@@ -54,25 +79,13 @@ def open_context(
         protocol=protocol,
         source=hello.device.source,
     )
-    space = definition.space.bind(problem, hello.device.model)
-    if definition.default_config is not None and definition.default_config not in space:
-        observe(Notice(f"{context.label}: the declared default is not valid here and is left out"))
-    known = store.contexts(Query(kernel=context.kernel.name, include_simulated=True))
-    if all(other.id != context.id for other in known):
-        for reason in _why_new(context, known):
-            observe(Notice(reason))
-    context_id = store.add_context(
-        context,
-        space=from_plain(SpaceSnapshot, space.snapshot()),
-        work=_work(definition, problem),
-        hello=hello,
-    )
     return OpenContext(
-        id=context_id,
+        id=context.id,
         context=context,
         reference=_absolute(task.kernel, root),
         definition=definition,
-        space=space,
+        space=definition.space.bind(problem, hello.device.model),
+        work=_work(definition, problem),
         floor_ms=hello.launch_floor_ms,
     )
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from autotune_lab import processes
 from autotune_lab.analysis import selection
+from autotune_lab.execution.asking import run_job
 from autotune_lab.records import MeasureJob, Measurement, Outcome, Phase, Pick, Trial, TrialState
 from autotune_lab.spaces.config import Config
 from autotune_lab.tuning.events import Notice, RoundMeasured, WinnerPicked
 from autotune_lab.tuning.opening import OpenContext
-from autotune_lab.tuning.screening import IDLE_S, Bench
+from autotune_lab.tuning.screening import Bench
 
 
 @dataclass(slots=True)
@@ -110,21 +110,16 @@ class Playoff:
         return frozenset(usable)
 
     def _measure(self, config: Config, number: int, *, verify: bool) -> Outcome:
-        executor = self.bench.executor
-        executor.submit(
-            MeasureJob(
-                kernel=self.opened.reference,
-                problem=self.opened.context.problem,
-                config=config,
-                protocol=self.opened.context.protocol,
-                phase=Phase.PLAYOFF,
-                round=number,
-                verify=verify,
-            )
+        job = MeasureJob(
+            kernel=self.opened.reference,
+            problem=self.opened.context.problem,
+            config=config,
+            protocol=self.opened.context.protocol,
+            phase=Phase.PLAYOFF,
+            round=number,
+            verify=verify,
         )
-        while (outcome := executor.collect()) is None:
-            processes.wait(executor.children, IDLE_S)
-        return outcome
+        return run_job(self.bench.executor, job)
 
     def _keep(self, trial: Trial, measurement: Measurement) -> None:
         if trial.id is not None:

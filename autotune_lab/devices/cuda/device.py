@@ -14,6 +14,7 @@ import torch
 from autotune_lab.devices.base import Capabilities, UntimableError
 from autotune_lab.devices.cuda.events import EventTimer
 from autotune_lab.devices.cuda.graphs import GraphTimer
+from autotune_lab.devices.cuda.launches import count_launches
 from autotune_lab.devices.cuda.nvml import Card
 from autotune_lab.devices.cuda.partition import enter_part
 from autotune_lab.devices.cuda.presence import CAPABILITIES, no_device
@@ -118,6 +119,10 @@ class CudaDevice:
             times = self._events.time(launch, count, prepare=prepare, is_cold=cache == "cold")
         self._busy_until = time.perf_counter()
         return times
+
+    def count_launches(self, launch: Callable[[], Any]) -> int | None:
+        """Launch under the profiler and count what the device ran; None if it saw nothing."""
+        return count_launches(launch)
 
     def launch_floor_ms(self) -> float | None:
         """Return the median time of an empty kernel between two events."""
