@@ -1,20 +1,17 @@
 """Runs a study: device by device, task by task, phase by phase, and gives everything back."""
 
 import contextlib
-import os
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 
 from autotune_lab import catalog, plugins
 from autotune_lab.codec import to_plain
-from autotune_lab.compiling.pool import CompilePool
 from autotune_lab.definitions import Problem
-from autotune_lab.devices.opening import capabilities_of, resolve
+from autotune_lab.devices.opening import resolve
 from autotune_lab.errors import (
     AutotuneLabError,
     DeviceLost,
@@ -23,13 +20,12 @@ from autotune_lab.errors import (
     UsageError,
     did_you_mean,
 )
-from autotune_lab.execution.opening import open_executor
 from autotune_lab.records import Hello, Phase, Pick
 from autotune_lab.samplers.base import Sampler
 from autotune_lab.settings import Settings
 from autotune_lab.spaces.config import Config
 from autotune_lab.store.store import Store
-from autotune_lab.tuning.ceilings import settled
+from autotune_lab.tuning.benches import open_bench, sigterm_as_interrupt
 from autotune_lab.tuning.events import ContextFailed, Notice, Observer
 from autotune_lab.tuning.lines import PlainLines
 from autotune_lab.tuning.opening import OpenContext, open_context
@@ -106,7 +102,7 @@ def run_study(
     run_id = store.begin_run(study.name, _snapshot(study, tasks))
     state = "failed"
     try:
-        with _sigterm_as_interrupt(), tempfile.TemporaryDirectory(prefix="autotune-lab-") as logs:
+        with sigterm_as_interrupt(), tempfile.TemporaryDirectory(prefix="autotune-lab-") as logs:
             runner = _Runner(study, store, root, observe, run_id, Path(logs), compile_workers)
             runner.run(tasks)
             is_cut = any(isinstance(failed.error, DeviceLost) for failed in runner.failures)
@@ -138,25 +134,6 @@ def _snapshot(study: Study, tasks: Sequence[Task]) -> dict[str, object]:
         "phases": [phase.value for phase in study.phases],
         "tasks": len(tasks),
     }
-
-
-@contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Make SIGTERM end a study as Ctrl-C does; a no-op outside the main thread."""
-
-    def interrupt(signum: int, frame: FrameType | None) -> None:
-        del signum, frame
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class _Runner:
@@ -205,29 +182,16 @@ class _Runner:
             self.store.interrupt_trials(self.run_id)
             self._note(ContextFailed(device, error))
 
-    @contextlib.contextmanager
-    def _bench(self, device: str) -> Iterator[tuple[Bench, Hello]]:
-        executor = open_executor(device, self.study.limits, log_dir=self.logs)
-        pool: CompilePool | None = None
-        try:
-            if capabilities_of(device).compiles:
-                workers = self.compile_workers or max(1, (os.cpu_count() or 2) - 2)
-                pool = CompilePool(workers, self.study.limits, log_dir=self.logs)
-                pool.prestart()
-            hello = settled(executor.start(), executor, self.store)
-            bench = Bench(
-                store=self.store,
-                run_id=self.run_id,
-                executor=executor,
-                device_uuid=hello.device.uuid,
-                observe=self.observe,
-                pool=pool,
-            )
-            yield bench, hello
-        finally:
-            if pool is not None:
-                pool.close()
-            executor.close()
+    def _bench(self, device: str) -> AbstractContextManager[tuple[Bench, Hello]]:
+        return open_bench(
+            device,
+            self.store,
+            self.run_id,
+            limits=self.study.limits,
+            logs=self.logs,
+            observe=self.observe,
+            compile_workers=self.compile_workers,
+        )
 
     def _open(self, task: Task, bench: Bench, hello: Hello) -> OpenContext:
         opened = open_context(

@@ -6,7 +6,7 @@ from autotune_lab import DefinitionError, Problem, Store, UsageError
 from autotune_lab.execution.inline import InlineExecutor
 from autotune_lab.records import TrialState
 from autotune_lab.store.query import Query
-from autotune_lab.tuning import fusion, running
+from autotune_lab.tuning import benches, fusion
 from autotune_lab.tuning.fusion import FusionQuestion, compare
 from tests.tuning.labs import Lab
 
@@ -29,7 +29,7 @@ scripted = dataclasses.replace(
 @pytest.fixture(autouse=True)
 def inline(monkeypatch):
     """Run scripted launches in this process: a process of its own takes seconds to start."""
-    for module in (fusion, running):
+    for module in (fusion, benches):
         monkeypatch.setattr(
             module, "open_executor", lambda spec, limits, log_dir: InlineExecutor(spec, limits)
         )
