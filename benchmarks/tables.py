@@ -78,7 +78,7 @@ def _recorded(path: Path) -> Iterator[Table]:
         context = entry.context
         yield _table(
             f"{context.kernel.name} {context.problem}",
-            context.device_model.slug,
+            context.model.slug,
             parameters,
             [trial.config for trial in entry.trials],
             [trial.screen_ms for trial in entry.trials],
