@@ -80,6 +80,7 @@ class Phase(enum.StrEnum):
     SCREEN = "screen"
     PLAYOFF = "playoff"
     TRANSFER = "transfer"
+    SWEEP = "sweep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +323,7 @@ class Measurement:
     Attributes:
         samples_ms: every sample, in the order taken.
         median_ms, low_ms, high_ms: the median and its 95% interval (order statistics).
-        round: playoff round, 0 in other phases.
+        round: playoff or sweep round, 0 in first looks.
         flags: ``FLAG_*``; a disqualifying flag keeps it out of the choice of a winner.
         seed: the seed of its inputs.
         taken_at: UTC, ISO 8601.

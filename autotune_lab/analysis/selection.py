@@ -36,14 +36,15 @@ BELOW_LAUNCH_FLOOR = "below_launch_floor"
 PARTIAL = "partial"
 
 _UNKNOWN_NEED = 2**62
-_FIRST_LOOK = (Phase.SCREEN, Phase.TRANSFER)
+_FIRST_LOOK = (Phase.SCREEN, Phase.TRANSFER, Phase.SWEEP)
 _UNFINISHED = (TrialState.RUNNING, TrialState.INTERRUPTED)
 
 
 def first_look(trial: Trial) -> Measurement | None:
     """Return the measurement that may speak for a trial before the playoff.
 
-    It is the first undisturbed one of a correct run: its screening, or its transfer from elsewhere.
+    It is the first undisturbed one of a correct run: its screening, its transfer from elsewhere, or
+    its place in a sweep.
     """
     if trial.state is not TrialState.OK:
         return None

@@ -1,8 +1,8 @@
 """Answers from a recording of a GPU, so that studies run on real measurements without one.
 
 ``replay`` reads the newest bundled recording, ``replay:FILE`` another; ``@nvidia-h200-64sm`` picks
-one of its device models. A screening is given back as it was recorded. A playoff round that was not
-recorded is drawn from the recorded samples, so that the noise of the rounds is real noise.
+one of its device models. A screening is given back as it was recorded. A round, of a playoff or a
+sweep, that was not recorded is drawn from the recorded samples, so that its noise is real noise.
 """
 
 import random
@@ -198,11 +198,11 @@ def _measurement(trial: Trial, job: MeasureJob) -> Measurement | None:
         return None
     playoff = {m.round: m for m in trial.measurements if m.phase is Phase.PLAYOFF}
     screens = [m for m in trial.measurements if m.phase is not Phase.PLAYOFF]
-    if job.phase is not Phase.PLAYOFF:
+    if job.phase is not Phase.PLAYOFF and not job.round:
         first = screens[0] if screens else trial.measurements[0]
         return replace(first, phase=job.phase, round=job.round)
     if job.round in playoff:
-        return playoff[job.round]
+        return replace(playoff[job.round], phase=job.phase)
     draw = random.Random(f"{trial.context_id}:{trial.config.id}:{job.protocol.seed}:{job.round}")
     # Two measurements differ by more than the samples of one do, so first draw a measurement.
     base = draw.choice(list(playoff.values()) or screens)

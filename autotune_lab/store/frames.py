@@ -130,8 +130,8 @@ def _read_trials(
 def measurements(store: Store, query: Query) -> pd.DataFrame:
     """Return one row a measurement, in the order taken; raw samples stay in the store.
 
-    Columns: ``MEASUREMENT_COLUMNS``; ``phase`` is ``screen``, ``playoff`` or ``transfer``,
-    ``round`` counts playoff rounds, times are in ms.
+    Columns: ``MEASUREMENT_COLUMNS``; ``phase`` is ``screen``, ``playoff``, ``transfer`` or
+    ``sweep``, ``round`` counts rounds of a playoff or sweep, times are in ms.
     """
 
     def finish(columns: Columns) -> Columns:

@@ -12,9 +12,14 @@ from autotune_lab.tuning.study import Budget
 
 
 class NoProposals:
-    """A sampler that proposes nothing: only what is queued is run."""
+    """A sampler that proposes nothing: only what is queued is run.
 
-    stopped_because = "all foreign winners are measured"
+    Args:
+        stopped_because: what is said when all of it was.
+    """
+
+    def __init__(self, stopped_because: str) -> None:
+        self.stopped_because = stopped_because
 
     def propose(
         self,
@@ -44,7 +49,7 @@ def transfer(bench: Bench, opened: OpenContext, configs: Sequence[Config]) -> st
     screening = Screening(
         bench=bench,
         opened=opened,
-        sampler=NoProposals(),
+        sampler=NoProposals("all foreign winners are measured"),
         budget=Budget(),
         queued=list(configs),
         phase=Phase.TRANSFER,
