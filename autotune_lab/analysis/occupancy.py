@@ -1,11 +1,60 @@
-"""Shows what resources buy: the fastest config at each level of registers, memory, spills."""
+"""Shows what resources buy: the fastest config at each level, and how full an SM gets.
 
+Occupancy is theoretical, from what the compiler used (see ``compiling.occupancy``): how many warps
+an SM could hold, not how many did.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
-from autotune_lab.records import TrialState
+from autotune_lab.compiling.occupancy import Occupancy, occupancy
+from autotune_lab.compiling.targets import TARGETS, Target, target_of
+from autotune_lab.records import DeviceModel, Resources, TrialState
 
 RESOURCES = ("shared_bytes", "registers", "spill_bytes", "threads")
 COLUMNS = ["context_id", "resource", "level", "configs", "best_ms", "median_ms", "is_frontier"]
+
+
+def occupancies(trials: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.DataFrame:
+    """Return the occupancy of each trial's config.
+
+    Args:
+        trials: columns of ``store.frames.trials``.
+        models: context id -> the device model.
+
+    Returns:
+        index: that of ``trials``; columns: occupancy (share of an SM's warps, NaN where a resource
+        or the architecture's limits are not known), limited_by (what one more block would lack).
+    """
+    known = {i: target_of(m) for i, m in models.items() if m.architecture in TARGETS}
+    cache: dict[tuple[Any, ...], Occupancy | None] = {}
+    found = []
+    names = ("context_id", "threads", "registers", "shared_bytes")
+    for key in trials[list(names)].itertuples(index=False, name=None):
+        if key not in cache:
+            cache[key] = _occupancy(known.get(key[0]), *key[1:])
+        found.append(cache[key])
+    return pd.DataFrame(
+        {
+            "occupancy": [one.fraction if one else np.nan for one in found],
+            "limited_by": [", ".join(one.limited_by) if one else "" for one in found],
+        },
+        index=trials.index,
+    )
+
+
+def _occupancy(
+    target: Target | None, threads: Any, registers: Any, shared_bytes: Any
+) -> Occupancy | None:
+    if target is None or any(pd.isna(value) for value in (threads, registers, shared_bytes)):
+        return None
+    resources = Resources(
+        threads=int(threads), registers=int(registers), shared_bytes=int(shared_bytes)
+    )
+    return occupancy(resources, target)
 
 
 def trade_offs(trials: pd.DataFrame) -> pd.DataFrame:

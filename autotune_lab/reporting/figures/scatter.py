@@ -13,17 +13,18 @@ from autotune_lab.reporting.figures.canvas import canvas, shorten
 
 
 def resources(frame: pd.DataFrame, title: str) -> Figure:
-    """Draw efficiency against shared memory and against registers, a colour per device model.
+    """Draw efficiency against shared memory, registers and occupancy, a colour per device model.
 
-    Columns: device_model, efficiency, shared_bytes, registers, spill_bytes.
+    Columns: device_model, efficiency, shared_bytes, registers, spill_bytes, occupancy.
     """
-    figure, (left, right) = canvas(title, 3.1, columns=2, sharey=True)
+    figure, (left, middle, right) = canvas(title, 3.0, columns=3, sharey=True)
+    panels = ((left, "shared_bytes", 1024), (middle, "registers", 1), (right, "occupancy", 1))
     devices = sorted(frame["device_model"].unique())
     size = 14 if len(frame) < 2000 else 5
     for index, device in enumerate(devices):
         part = frame[frame["device_model"] == device]
         spills = (part["spill_bytes"].fillna(0) > 0).to_numpy(dtype=bool)
-        for axes, column, scale in ((left, "shared_bytes", 1024), (right, "registers", 1)):
+        for axes, column, scale in panels:
             x = part[column].astype("float64") / scale
             look: dict[str, Any] = {
                 "color": palette.series(index),
@@ -34,9 +35,12 @@ def resources(frame: pd.DataFrame, title: str) -> Figure:
             axes.scatter(x[~spills], part["efficiency"][~spills], linewidths=0, **look)
             axes.scatter(x[spills], part["efficiency"][spills], marker="x", linewidths=0.8, **look)
     left.set_xlabel("shared memory, KiB")
-    right.set_xlabel("registers a thread (× spills)")
+    middle.set_xlabel("registers a thread (× spills)")
+    right.set_xlabel("occupancy, theoretical")
+    right.set_xlim(0, 1.03)
+    right.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     left.set_ylabel("efficiency")
-    for axes in (left, right):
+    for axes in (left, middle, right):
         _share(axes)
     names = [shorten(device, 34) for device in devices]
     handles = [
