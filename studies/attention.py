@@ -86,7 +86,7 @@ def main() -> int:
     with Store.open(options.store) as store:
         asked = replace(study, devices=[spec])
         result = run_study(asked, store, root=Path.cwd(), observe=PlainLines(sys.stderr))
-    can_time = not capabilities_of(spec).recorded
+    can_time = capabilities_of(spec).compiles
     print(f"{'batch x length':>15} {'width':>5} {'mask':7} {'TFLOP/s':>8} {'of torch':>9}  winner")
     for pick in result.picks:
         problem = pick.context.problem

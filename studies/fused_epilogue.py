@@ -1,26 +1,22 @@
 """What does it save to add a bias and apply an activation before the product leaves the chip?
 
-The fused kernel is tuned on four shapes; then, on the same GPU, the PyTorch sequence that it
-replaces is timed under the same protocol: a product, a bias, an activation and perhaps a
-residual, each reading what the one before it wrote.
+The fused kernel is tuned on four shapes. Then its winners and the PyTorch sequences that they
+replace (a product, a bias, an activation and perhaps a residual, each reading what the one before
+it wrote) are timed in the same interleaved rounds.
 
-How to read the answer: the gain, and beside it the bytes that fusion does not move, as a share of
-what the sequence moves. A large product hides little of them: the longer K, the smaller the gain.
-Where the gain is below 1 the sequence's product is faster than ours by more than the traffic
-costs.
+How to read the answer: the gain with its 95% interval, and beside it the bytes that fusion does not
+move, as a share of what the sequence moves, and the launches of both. A large product hides little
+of them: the longer K, the smaller the gain. Where the gain is below 1 the sequence's product is
+faster than ours by more than the traffic costs. Without a GPU bytes are all there is.
 """
 
 import argparse
-import statistics
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
-from autotune_lab import Budget, Problem, Store, Study, catalog, run_study
-from autotune_lab.devices.opening import capabilities_of, open_device, resolve
-from autotune_lab.records import Pick
+from autotune_lab import Budget, Problem, Store, Study, run_study
+from autotune_lab.tuning.fusion import Comparison, FusionQuestion, compare
 from autotune_lab.tuning.lines import PlainLines
 
 SHAPES = [
@@ -43,29 +39,23 @@ study = Study(
 )
 
 
-def unfused_ms(pick: Pick, device_spec: str) -> float:
-    """Time the PyTorch sequence on the winner's problem, on fresh inputs and under its protocol."""
-    device = open_device(device_spec)
-    definition = catalog.load(pick.context.kernel.reference)
-    generator = torch.Generator(device.torch_device).manual_seed(1)
-    args = definition.inputs(pick.context.problem, torch.device(device.torch_device), generator)
-    protocol = pick.context.protocol
-    device.load(protocol.warmup_ms)
-    times = device.time(
-        lambda: definition.replaces(args),
-        protocol.max_samples,
-        prepare=lambda: None,
-        cache=protocol.cache,
-        timer=protocol.timer,
+def line(found: Comparison) -> str:
+    """Return one line of the table."""
+    problem = found.context.context.problem
+    shape = f"{problem.M}x{problem.N}x{problem.K}"
+    epilogue = problem.activation + (" + residual" if problem.residual else "")
+    times = [
+        side.time.median if side.time else float("nan") for side in (found.fused, found.unfused)
+    ]
+    gain = "not timed"
+    if found.gain and found.gain.low and found.gain.high:
+        gain = f"{found.gain.median:.2f}x [{found.gain.low:.2f}, {found.gain.high:.2f}]"
+    saved = 1 - found.fused.moved_bytes / found.unfused.moved_bytes
+    launches = f"{found.fused.launches or '?'} for {found.unfused.launches or '?'}"
+    return (
+        f"{shape:16} {epilogue:20} {times[0]:>9.4f} {times[1]:>9.4f} {gain:>19} "
+        f"{saved:>12.0%} {launches:>9}"
     )
-    return statistics.median(times)
-
-
-def unfused_bytes(problem: Problem) -> int:
-    """Return what the sequence moves: the product's operands, then each step's in and out."""
-    steps = 2 + (problem.activation != "none") * 2 + problem.residual * 3
-    operands = problem.M * problem.K + problem.K * problem.N + problem.M * problem.N
-    return (operands + steps * problem.M * problem.N) * problem.itemsize
 
 
 def main() -> int:
@@ -74,27 +64,22 @@ def main() -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--store", default="sqlite:///lab.db")
     options = parser.parse_args()
-    spec = resolve(options.device)
-    asked = replace(study, devices=[spec])
+    asked = replace(study, devices=[options.device])
+    observe = PlainLines(sys.stderr)
     with Store.open(options.store) as store:
-        result = run_study(asked, store, root=Path.cwd(), observe=PlainLines(sys.stderr))
-    can_time = not capabilities_of(spec).recorded
-    print(
-        f"{'shape':18} {'epilogue':20} {'fused_ms':>9} {'torch_ms':>9} {'gain':>6} "
-        f"{'bytes saved':>12}"
-    )
-    for pick in result.picks:
-        problem = pick.context.problem
-        other_ms = unfused_ms(pick, spec) if can_time else float("nan")
-        work = catalog.load(pick.context.kernel.reference).work(problem)
-        saved = 1 - work["bytes"] / unfused_bytes(problem)
-        shape = f"{problem.M}x{problem.N}x{problem.K}"
-        epilogue = problem.activation + (" + residual" if problem.residual else "")
-        gain = other_ms / pick.median_ms
-        print(
-            f"{shape:18} {epilogue:20} {pick.median_ms:>9.4f} {other_ms:>9.4f} {gain:>5.2f}x "
-            f"{saved:>12.0%}"
+        result = run_study(asked, store, root=Path.cwd(), observe=observe)
+        (kernel,) = study.kernels
+        question = FusionQuestion(
+            kernel=kernel, device=options.device, problems=study.problems[kernel]
         )
+        found = compare(
+            question, store, root=Path.cwd(), tell=lambda text: print(text, file=sys.stderr)
+        )
+    print(
+        f"{'shape':16} {'epilogue':20} {'fused_ms':>9} {'torch_ms':>9} {'gain':>19} "
+        f"{'bytes saved':>12} {'launches':>9}"
+    )
+    print("\n".join(map(line, found)))
     return 0 if result.picks else 1
 
 

@@ -221,6 +221,8 @@ class _Runner:
                     budget=self.study.budget,
                     queued=_declared_default(opened),
                 ).run()
+            if also := self.study.also.get(task.kernel, {}).get(opened.context.problem):
+                transfer(bench, opened, also, is_open=True)
             if Phase.PLAYOFF in self.study.phases:
                 self.picks.append(Playoff(bench, opened).run())
         except FAULTS_OF_A_CONTEXT as error:

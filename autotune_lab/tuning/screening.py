@@ -61,7 +61,12 @@ class _Claim:
 
 @dataclass(slots=True)
 class Screening:
-    """One screening of one context; ``run`` does all of it."""
+    """One screening of one context; ``run`` does all of it.
+
+    Attributes:
+        queued: configs that go first.
+        is_open: what is queued need not be in the space.
+    """
 
     bench: Bench
     opened: OpenContext
@@ -69,6 +74,7 @@ class Screening:
     budget: Budget
     queued: list[Config] = field(default_factory=list)
     phase: Phase = Phase.SCREEN
+    is_open: bool = False
     _history: list[Observation] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _states: Counter[str] = field(default_factory=Counter)
@@ -171,6 +177,8 @@ class Screening:
         waiting = len(self._compiling) + len(self._ready)
         if pool is None and self._running is not None:
             return 0
+        if self.is_open:
+            return max(wanted - waiting, 0)
         left = self._limit - len(self._seen) - len(self._pending)
         if left <= 0 and not (self._compiling or self._ready or self._running):
             full = len(self._seen) + len(self._elsewhere) >= len(self.opened.space)
@@ -182,7 +190,7 @@ class Screening:
         while self.queued:
             config = self.queued.pop(0)
             is_new = config.id not in self._seen and config not in pending
-            if is_new and config in self.opened.space:
+            if is_new and (self.is_open or config in self.opened.space):
                 return [config]
         configs = self.sampler.propose(self.opened.space, self._history, pending, count)
         if not configs and not pending:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from autotune_lab.definitions import Problem
 from autotune_lab.errors import DefinitionError
 from autotune_lab.records import Limits, Phase, Protocol
+from autotune_lab.spaces.config import Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,8 @@ class Study:
         problems: kernel -> problems; a kernel that is not named takes its definition's own.
         devices: device specs, ``cuda:0``, ``cuda:0@64sm``, ``replay@nvidia-h200``, ``auto``.
         samplers, seeds: each combination is searched on its own; all feed one store.
+        also: kernel -> problem -> configs that are measured besides what samplers propose, be they
+            in the space or not and however slow: what somebody published, say.
         phases: ``SCREEN`` finds leaders, ``PLAYOFF`` picks the winner, ``TRANSFER`` runs each
             device's and problem's winner in the other contexts of its kernel.
     """
@@ -65,6 +68,7 @@ class Study:
     devices: Sequence[str] = ("auto",)
     samplers: Sequence[str] = ("tpe",)
     seeds: Sequence[int] = (0,)
+    also: Mapping[str, Mapping[Problem, Sequence[Config]]] = field(default_factory=dict)
     budget: Budget = Budget(trials=200)
     protocol: Protocol = Protocol()
     limits: Limits = Limits()
@@ -77,8 +81,9 @@ class Study:
             if not getattr(self, name)
         ]
         faults += [
-            f"problems names {kernel!r}, which is not in kernels"
-            for kernel in self.problems
+            f"{name} names {kernel!r}, which is not in kernels"
+            for name in ("problems", "also")
+            for kernel in getattr(self, name)
             if kernel not in self.kernels
         ]
         if faults:

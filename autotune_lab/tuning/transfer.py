@@ -44,8 +44,13 @@ def foreign_winners(opened: OpenContext, picks: Sequence[Pick]) -> list[Config]:
     return list(winners.values())
 
 
-def transfer(bench: Bench, opened: OpenContext, configs: Sequence[Config]) -> str:
-    """Measure the configs here that the store does not hold yet, without giving slow ones up."""
+def transfer(
+    bench: Bench, opened: OpenContext, configs: Sequence[Config], *, is_open: bool = False
+) -> str:
+    """Measure the configs here that the store does not hold yet, without giving slow ones up.
+
+    With ``is_open`` also those that are not in the space.
+    """
     screening = Screening(
         bench=bench,
         opened=opened,
@@ -53,5 +58,6 @@ def transfer(bench: Bench, opened: OpenContext, configs: Sequence[Config]) -> st
         budget=Budget(),
         queued=list(configs),
         phase=Phase.TRANSFER,
+        is_open=is_open,
     )
     return screening.run()

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from autotune_lab.errors import NoSurvivor
+from autotune_lab import Config, Problem
+from autotune_lab.errors import DefinitionError, NoSurvivor
 from autotune_lab.records import Outcome, TrialState
 from autotune_lab.tuning.events import ContextOpened, Notice, ScreeningEnded, TrialFinished
 from autotune_lab.tuning.study import Budget
@@ -180,3 +181,23 @@ def _configs(lab: Lab):
 
     definition = catalog.load(lab.reference)
     return definition.space.bind(definition.problems[0], None)
+
+
+def test_configs_asked_for_besides_are_measured_in_the_space_or_not(lab):
+    lab.write(
+        space="Space(a=range(4)).heuristic('a != 3')",
+        launch="args['out'].copy_(args['x'] + 1); return 1.0 + config['a']",
+    )
+    problem = Problem(n=64, dtype="float32")
+    also = [Config(a=9), Config(a=3), Config(a=0), Config(b=1)]
+    lab.run("fake", also={lab.reference: {problem: also}})
+    found = {trial.config: trial for trial in lab.trials()}
+    assert set(found) == {Config(a=n) for n in range(3)} | set(also)
+    assert found[Config(a=9)].state is TrialState.OK  # ten times the best, and not given up
+    assert found[Config(a=9)].screen_ms == 10.0
+    assert found[Config(b=1)].state is TrialState.LAUNCH_ERROR
+    before = len(lab.trials())
+    lab.run("fake", also={lab.reference: {problem: also}})
+    assert len(lab.trials()) == before
+    with pytest.raises(DefinitionError, match="also names 'other'"):
+        lab.run("fake", also={"other": {problem: also}})
