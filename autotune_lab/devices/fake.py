@@ -86,7 +86,7 @@ class FakeDevice:
     def run(self, launch: Callable[[], Any]) -> None:
         """Launch once; what it returns does not matter."""
         launch()
-        self.synchronize()
+        self._expect_presence()
 
     def time(
         self,
@@ -103,7 +103,7 @@ class FakeDevice:
         for _ in range(count):
             prepare()
             times.append(self._seen(launch(), timer))
-        self.synchronize()
+        self._expect_presence()
         return times
 
     def count_launches(self, launch: Callable[[], Any]) -> int | None:
@@ -121,6 +121,9 @@ class FakeDevice:
         Raises:
             RuntimeError: the device is gone.
         """
+        self._expect_presence()
+
+    def _expect_presence(self) -> None:
         if self.gone and Path(self.gone).exists():
             raise RuntimeError("the fake device has fallen off its bus")
 
