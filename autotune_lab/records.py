@@ -75,11 +75,12 @@ _NOTICES = {
 
 
 class Phase(enum.StrEnum):
-    """Why a trial was measured."""
+    """Why a trial was measured; ``CALIBRATION`` compares devices of one model by one config."""
 
     SCREEN = "screen"
     PLAYOFF = "playoff"
     TRANSFER = "transfer"
+    CALIBRATION = "calibration"
     SWEEP = "sweep"
 
 
@@ -323,10 +324,11 @@ class Measurement:
     Attributes:
         samples_ms: every sample, in the order taken.
         median_ms, low_ms, high_ms: the median and its 95% interval (order statistics).
-        round: playoff or sweep round, 0 in first looks.
+        round: playoff, calibration or sweep round, 0 in first looks.
         flags: ``FLAG_*``; a disqualifying flag keeps it out of the choice of a winner.
         seed: the seed of its inputs.
         taken_at: UTC, ISO 8601.
+        device_uuid: where it was taken; ``""`` where its trial ran.
     """
 
     phase: Phase
@@ -339,6 +341,7 @@ class Measurement:
     seed: int = 0
     taken_at: str = ""
     telemetry: Telemetry = Telemetry()
+    device_uuid: str = ""
 
     @property
     def is_eligible(self) -> bool:

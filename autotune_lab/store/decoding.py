@@ -129,6 +129,7 @@ def measurement_of(row: RowMapping) -> Measurement:
                 throttle_reasons=split(row["throttle_reasons"]),
                 other_processes=row["other_processes"],
             ),
+            device_uuid=row["device_uuid"],
         )
 
 

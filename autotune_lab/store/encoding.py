@@ -161,6 +161,7 @@ def measurement_values(trial_id: int, measurement: Measurement) -> Values:
         "temperature_c": integer(telemetry.temperature_c),
         "throttle_reasons": join(telemetry.throttle_reasons),
         "other_processes": int(telemetry.other_processes),
+        "device_uuid": measurement.device_uuid,
     }
 
 

@@ -186,6 +186,8 @@ class TrialRow(Base):
               postgresql_where=LIVE),
         Index("ix_trials_attempts", "context_id", "config_id"),
         Index("ix_trials_fastest", "context_id", "time_ms"),
+        Index("ix_trials_time", "time_ms", sqlite_where=text("time_ms IS NOT NULL"),
+              postgresql_where=text("time_ms IS NOT NULL")),
         Index("ix_trials_running", "run_id", sqlite_where=text("state = 'running'"),
               postgresql_where=text("state = 'running'")),
         CheckConstraint(
@@ -231,7 +233,10 @@ class TrialRow(Base):
 
 
 class MeasurementRow(Base):
-    """One measurement of a trial; ``raw`` is what ``samples.pack`` made of its samples."""
+    """One measurement of a trial; ``raw`` is what ``samples.pack`` made of its samples.
+
+    ``device_uuid`` is ``""`` where it was taken on the trial's own device.
+    """
 
     __tablename__ = "measurements"
     __table_args__ = (
@@ -257,6 +262,7 @@ class MeasurementRow(Base):
     temperature_c: Mapped[int | None]
     throttle_reasons: Mapped[str] = mapped_column(Text)
     other_processes: Mapped[int]
+    device_uuid: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class PickRow(Base):

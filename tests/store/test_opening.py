@@ -143,7 +143,7 @@ def test_a_cell_that_can_not_be_read_is_named(filled, damage):
         store.contexts(), store.picks(), store.trials(context().id)
 
 
-@pytest.mark.parametrize("revision", ["9999", "0004", "a1b2c3"])
+@pytest.mark.parametrize("revision", ["9999", "0005", "a1b2c3"])
 def test_a_newer_store_is_refused_and_left_untouched(filled, revision):
     with contextlib.closing(sqlite3.connect(filled)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = ?", [revision])
