@@ -524,7 +524,7 @@ class Pick:
         candidates: how many configs were compared with it in the playoff.
         trials, space_size: how much of the space was seen.
         flags: ``FLAG_*`` of its measurements, ``"no_competition"``, ``"not_remeasured"``,
-            ``"below_launch_floor"``, ``"partial"``.
+            ``"below_launch_floor"``, ``"partial"``, ``"units_differ"``.
     """
 
     context: Context

@@ -5,10 +5,10 @@ config among the leaders never decides: picking the fastest of 384 GEMM configs 
 over-promised by 13% to 17% on an H200. Needs NumPy only, because the tuner calls it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autotune_lab.analysis import survival
+from autotune_lab.analysis import levels, survival
 from autotune_lab.analysis.standings import (
     Standing,
     complete_rounds,
@@ -34,6 +34,7 @@ NO_COMPETITION = "no_competition"
 NOT_REMEASURED = "not_remeasured"
 BELOW_LAUNCH_FLOOR = "below_launch_floor"
 PARTIAL = "partial"
+UNITS_DIFFER = "units_differ"
 
 _UNKNOWN_NEED = 2**62
 _FIRST_LOOK = (Phase.SCREEN, Phase.TRANSFER, Phase.SWEEP)
@@ -55,13 +56,31 @@ def first_look(trial: Trial) -> Measurement | None:
     return None
 
 
-def candidates(trials: Sequence[Trial], protocol: Protocol, default: Config | None) -> list[Config]:
+def candidates(
+    trials: Sequence[Trial],
+    protocol: Protocol,
+    default: Config | None,
+    *,
+    corrections: Mapping[str, float] | None = None,
+) -> list[Config]:
     """Name the configs to re-measure, fastest first; the default is always among them.
 
     Those within ``playoff_ratio`` of the best first look enter, ``playoff_size`` at most. The
     default takes the last seat even if it is slower, unless it did not run correctly.
+
+    Args:
+        trials: all of one context.
+        protocol: how they were measured.
+        default: the kernel's declared config for this problem.
+        corrections: device UUID -> by what its times are divided (``levels.corrections``), so that
+            a config is no leader for having been measured on the faster of two cards.
     """
-    looks = [(look.median_ms, trial.config) for trial in trials if (look := first_look(trial))]
+    ratios = corrections or {}
+    looks = [
+        (look.median_ms / ratios.get(look.device_uuid or trial.device_uuid, 1.0), trial.config)
+        for trial in trials
+        if (look := first_look(trial))
+    ]
     looks.sort(key=lambda entry: (entry[0], entry[1].id))
     size = max(1, protocol.playoff_size)
     leaders = [
@@ -121,6 +140,7 @@ def decide(
         BELOW_LAUNCH_FLOOR: unrankable,
         NOT_REMEASURED: not played.contenders,
         PARTIAL: seen < space_size,
+        UNITS_DIFFER: any(level.is_systematic for level in levels.of_trials(trials)),
     }
     trial = next(t for t in survivors if t.config == winner.config)
     return Pick(

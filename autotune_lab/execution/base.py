@@ -52,7 +52,14 @@ class Executor(Protocol):
         """Start a job; only when not busy."""
 
     def collect(self) -> Outcome | None:
-        """Return the outcome if there is one; never blocks beyond an inline job."""
+        """Return the outcome if there is one; never blocks beyond an inline job.
+
+        ``INTERRUPTED`` when the device is lost and another may take the job; where there is no
+        other, ``DeviceLost`` is raised.
+        """
+
+    def renew(self) -> None:
+        """Let the next job find a process that has run nothing else; only when not busy."""
 
     def close(self) -> None:
         """Give the device back; nothing is left running."""

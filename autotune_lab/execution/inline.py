@@ -72,6 +72,10 @@ class InlineExecutor:
         job, self._job = self._job, None
         return self._session.measure(job)
 
+    def renew(self) -> None:
+        """Open the device anew."""
+        self._session = Session(open_device(self._device_spec))
+
     def close(self) -> None:
         """Forget the device."""
         self._session = None

@@ -164,6 +164,11 @@ class ProcessExecutor:
             self._jobs = 0
         return outcome
 
+    def renew(self) -> None:
+        """End the process; the next job starts another one."""
+        self._child.kill()
+        self._jobs = 0
+
     def close(self) -> None:
         """End the process and give the device back."""
         self._child.kill()

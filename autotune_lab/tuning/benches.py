@@ -15,9 +15,9 @@ from autotune_lab.devices.opening import capabilities_of
 from autotune_lab.execution.opening import open_executor
 from autotune_lab.records import Hello, Limits
 from autotune_lab.store.store import Store
+from autotune_lab.tuning.bench import Bench, Unit
 from autotune_lab.tuning.ceilings import settled
 from autotune_lab.tuning.events import Observer
-from autotune_lab.tuning.screening import Bench
 
 
 @contextlib.contextmanager
@@ -56,8 +56,7 @@ def open_bench(
         bench = Bench(
             store=store,
             run_id=run_id,
-            executor=executor,
-            device_uuid=hello.device.uuid,
+            units=(Unit(executor, hello.device.uuid),),
             observe=observe,
             pool=pool,
         )

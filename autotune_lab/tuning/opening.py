@@ -1,6 +1,6 @@
 """Turns a task and a device's greeting into an open context: all that a phase needs to work on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autotune_lab import catalog, fingerprint
@@ -35,11 +35,21 @@ def open_context(
     *,
     root: Path,
     observe: Observer,
+    reference: str = "",
 ) -> OpenContext:
     """Load the task's kernel, bind its space to problem and device, and enter it in the store.
 
     Says so when the store holds the same kernel, problem and device model under other code,
     software or protocol, since none of those results are reused.
+
+    Args:
+        task: kernel and problem.
+        protocol: how it will be measured.
+        hello: what the device said of itself.
+        store: where the context is entered.
+        root: of the lab.
+        observe: told what the user should know.
+        reference: how workers find the kernel; by default as this process does.
 
     Raises:
         UnknownKernel: no such kernel.
@@ -59,7 +69,7 @@ def open_context(
         work=opened.work,
         hello=hello,
     )
-    return opened
+    return replace(opened, reference=reference or opened.reference)
 
 
 def look_at(task: Task, protocol: Protocol, hello: Hello, *, root: Path) -> OpenContext:

@@ -4,18 +4,16 @@ The answer is never the minimum of one pass. The winner is verified once more in
 before it is believed; if it fails there, it loses its place and the next one is asked.
 """
 
-import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from autotune_lab.analysis import selection
-from autotune_lab.execution.asking import run_job
-from autotune_lab.records import MeasureJob, Measurement, Outcome, Phase, Pick, Trial, TrialState
+from autotune_lab.analysis import levels, selection
+from autotune_lab.records import Outcome, Pick, TrialState
 from autotune_lab.spaces.config import Config
-from autotune_lab.tuning.events import Notice, RoundMeasured, WinnerPicked
+from autotune_lab.tuning.bench import Bench, Steps
+from autotune_lab.tuning.events import Notice, WinnerPicked
 from autotune_lab.tuning.opening import OpenContext
-from autotune_lab.tuning.screening import Bench
+from autotune_lab.tuning.rounds import Rounds, playoff_job
 
 
 @dataclass(slots=True)
@@ -26,6 +24,14 @@ class Playoff:
     opened: OpenContext
 
     def run(self) -> Pick:
+        """Do all of ``steps``, alone.
+
+        Raises:
+            NoSurvivor: no config ran correctly.
+        """
+        return self.bench.finish(self.steps())
+
+    def steps(self) -> Steps[Pick]:
         """Measure what is missing of the rounds, pick, verify the winner afresh, store the pick.
 
         A pick that is in the store and younger than every trial is returned as it is: a run can be
@@ -38,8 +44,8 @@ class Playoff:
             self.bench.observe(WinnerPicked(stored, stored=True))
             return stored
         while True:
-            pick = self._pick_once()
-            outcome = self._verify_afresh(pick)
+            pick = yield from self._pick_once()
+            outcome = yield from self._verify_afresh(pick)
             if outcome is None:
                 break
             self._demote(pick.config, outcome)
@@ -60,14 +66,22 @@ class Playoff:
         is_current = all(trial.finished_at <= newest.picked_at for trial in trials)
         return newest if is_current else None
 
-    def _pick_once(self) -> Pick:
+    def _pick_once(self) -> Steps[Pick]:
         trials = self.bench.store.trials(self.opened.id)
         protocol = self.opened.context.protocol
         default = self.opened.definition.default_config
-        candidates = selection.candidates(trials, protocol, default)
+        corrections = levels.corrections(levels.of_trials(trials))
+        candidates = selection.candidates(trials, protocol, default, corrections=corrections)
         rounds: frozenset[int] | None = None
         if len(candidates) > 1:
-            rounds = self._play(candidates, trials)
+            rounds = yield from Rounds(
+                bench=self.bench,
+                opened=self.opened,
+                candidates=candidates,
+                trials=trials,
+                demote=self._demote,
+                aside=self._aside(),
+            ).steps()
             trials = self.bench.store.trials(self.opened.id)
         return selection.decide(
             self.opened.context,
@@ -79,58 +93,27 @@ class Playoff:
             picked_at=datetime.now(UTC).isoformat(),
         )
 
-    def _play(self, candidates: Sequence[Config], trials: Sequence[Trial]) -> frozenset[int]:
-        """Bring the rounds up to their number; rounds that an interrupted run stored are kept."""
-        done = _rounds_by_number(trials)
-        wanted = {config.id for config in candidates}
-        ids = {trial.config.id: trial for trial in trials if trial.state is TrialState.OK}
-        usable = {number for number, configs in done.items() if wanted <= configs}
-        last = max(done, default=0)
-        protocol = self.opened.context.protocol
-        number = last if last and last not in usable else last + 1
-        while len(usable) < protocol.playoff_rounds and wanted:
-            order = [c for c in candidates if c.id in wanted - done.get(number, set())]
-            random.Random(f"{protocol.seed}:{number}").shuffle(order)
-            for config in order:
-                trial = ids[config.id]
-                outcome = self._measure(config, number, verify=False)
-                if outcome.state is TrialState.OK and outcome.measurement is not None:
-                    self._keep(trial, outcome.measurement)
-                else:
-                    self._demote(config, outcome)
-                    wanted.discard(config.id)
-            usable.add(number)
-            self.bench.observe(
-                RoundMeasured(
-                    self.opened.context, len(usable), protocol.playoff_rounds, len(wanted)
-                )
-            )
-            self.bench.store.heartbeat(self.bench.run_id)
-            number += 1
-        return frozenset(usable)
+    def _aside(self) -> frozenset[str]:
+        """Name the devices that are not to be believed, as long as there are others."""
+        trials = self.bench.store.trials(self.opened.id, states=[TrialState.OK])
+        return levels.set_aside(levels.of_trials(trials))
 
-    def _measure(self, config: Config, number: int, *, verify: bool) -> Outcome:
-        job = MeasureJob(
-            kernel=self.opened.reference,
-            problem=self.opened.context.problem,
-            config=config,
-            protocol=self.opened.context.protocol,
-            phase=Phase.PLAYOFF,
-            round=number,
-            verify=verify,
-        )
-        return run_job(self.bench.executor, job)
-
-    def _keep(self, trial: Trial, measurement: Measurement) -> None:
-        if trial.id is not None:
-            self.bench.store.add_measurement(trial.id, measurement)
-
-    def _verify_afresh(self, pick: Pick) -> Outcome | None:
+    def _verify_afresh(self, pick: Pick) -> Steps[Outcome | None]:
         """Return what is wrong with the winner in a process that has run nothing else, or None."""
-        self.bench.executor.close()
-        self.bench.executor.start()
-        outcome = self._measure(pick.config, 0, verify=True)
-        return None if outcome.state is TrialState.OK else outcome
+        job = playoff_job(self.opened, pick.config, 0, verify=True)
+        aside = self._aside()
+        while True:
+            free = [unit for unit in self.bench.units if unit.uuid not in aside]
+            if not free:
+                yield
+                continue
+            executor = free[0].executor
+            executor.renew()
+            executor.submit(job)
+            while (outcome := executor.collect()) is None:
+                yield
+            if outcome.state is not TrialState.INTERRUPTED:
+                return None if outcome.state is TrialState.OK else outcome
 
     def _demote(self, config: Config, outcome: Outcome) -> None:
         self.bench.observe(
@@ -139,13 +122,3 @@ class Playoff:
         for trial in self.bench.store.trials(self.opened.id):
             if trial.config == config and trial.state is TrialState.OK and trial.id is not None:
                 self.bench.store.demote(trial.id, outcome)
-
-
-def _rounds_by_number(trials: Sequence[Trial]) -> dict[int, set[str]]:
-    """Map each stored playoff round to the ids of the configs measured in it."""
-    rounds: dict[int, set[str]] = {}
-    for trial in trials:
-        for measurement in trial.measurements:
-            if measurement.phase is Phase.PLAYOFF and measurement.round > 0:
-                rounds.setdefault(measurement.round, set()).add(trial.config.id)
-    return rounds

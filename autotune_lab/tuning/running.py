@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,30 +12,16 @@ from autotune_lab import catalog, plugins
 from autotune_lab.codec import to_plain
 from autotune_lab.definitions import Problem
 from autotune_lab.devices.opening import resolve
-from autotune_lab.errors import (
-    AutotuneLabError,
-    DeviceLost,
-    NoDevice,
-    TuningError,
-    UsageError,
-    did_you_mean,
-)
+from autotune_lab.errors import DeviceLost, UsageError, did_you_mean
 from autotune_lab.records import Hello, Phase, Pick
-from autotune_lab.samplers.base import Sampler
 from autotune_lab.settings import Settings
-from autotune_lab.spaces.config import Config
 from autotune_lab.store.store import Store
+from autotune_lab.tuning.bench import Bench, Steps
 from autotune_lab.tuning.benches import open_bench, sigterm_as_interrupt
 from autotune_lab.tuning.events import ContextFailed, Notice, Observer
 from autotune_lab.tuning.lines import PlainLines
-from autotune_lab.tuning.opening import OpenContext, open_context
-from autotune_lab.tuning.playoff import Playoff
-from autotune_lab.tuning.screening import Bench, Screening
 from autotune_lab.tuning.study import Study, Task
-from autotune_lab.tuning.transfer import foreign_winners, transfer
-
-# NoDevice, because a recording may hold one problem of a kernel and lack another.
-FAULTS_OF_A_CONTEXT = (TuningError, UsageError, NoDevice)
+from autotune_lab.tuning.work import Gathered, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +91,10 @@ def run_study(
         with sigterm_as_interrupt(), tempfile.TemporaryDirectory(prefix="autotune-lab-") as logs:
             runner = _Runner(study, store, root, observe, run_id, Path(logs), compile_workers)
             runner.run(tasks)
-            is_cut = any(isinstance(failed.error, DeviceLost) for failed in runner.failures)
+            result = runner.result
+            is_cut = any(isinstance(failed.error, DeviceLost) for failed in result.failures)
             state = "failed" if is_cut else "done"
-            return StudyResult(tuple(runner.picks), tuple(runner.failures))
+            return StudyResult(tuple(result.picks), tuple(result.failures))
     except KeyboardInterrupt:
         state = "interrupted"
         raise
@@ -137,7 +124,7 @@ def _snapshot(study: Study, tasks: Sequence[Task]) -> dict[str, object]:
 
 
 class _Runner:
-    """The state of one run: which device is open, what was picked, what failed."""
+    """One run: opens benches, drives the work on them, and keeps what it comes to."""
 
     def __init__(
         self,
@@ -152,26 +139,28 @@ class _Runner:
         self.study = study
         self.store = store
         self.root = root
-        self.observe = observe
         self.run_id = run_id
         self.logs = logs
         self.compile_workers = compile_workers
-        self.picks: list[Pick] = []
-        self.failures: list[ContextFailed] = []
+        self.result = Gathered(observe)
 
     def run(self, tasks: Sequence[Task]) -> None:
         swept = self.store.sweep_interrupted()
         if swept:
-            self.observe(Notice(f"{swept} trials of runs that died are marked interrupted"))
+            self.result.observe(Notice(f"{swept} trials of runs that died are marked interrupted"))
         phases = self.study.phases
         if Phase.SCREEN in phases or Phase.TRANSFER not in phases:
-            for device in dict.fromkeys(task.device for task in tasks):
-                with self._noting_loss(device), self._bench(device) as (bench, hello):
-                    for task in tasks:
-                        if task.device == device:
-                            self._attempt(task, bench, hello)
+            self._on_each_device(tasks, Work.tune)
         if Phase.TRANSFER in phases:
-            self._transfer(tasks)
+            self._on_each_device(tasks, Work.carry_over)
+
+    def _on_each_device(
+        self, tasks: Sequence[Task], phase: Callable[[Work, Sequence[Task]], Steps[None]]
+    ) -> None:
+        for device in dict.fromkeys(task.device for task in tasks):
+            with self._noting_loss(device), self._bench(device) as (bench, hello):
+                work = Work(self.study, bench, hello, self.root, self.result)
+                bench.finish(phase(work, [task for task in tasks if task.device == device]))
 
     @contextlib.contextmanager
     def _noting_loss(self, device: str) -> Iterator[None]:
@@ -180,7 +169,7 @@ class _Runner:
             yield
         except DeviceLost as error:
             self.store.interrupt_trials(self.run_id)
-            self._note(ContextFailed(device, error))
+            self.result.fail(device, error)
 
     def _bench(self, device: str) -> AbstractContextManager[tuple[Bench, Hello]]:
         return open_bench(
@@ -189,94 +178,6 @@ class _Runner:
             self.run_id,
             limits=self.study.limits,
             logs=self.logs,
-            observe=self.observe,
+            observe=self.result.observe,
             compile_workers=self.compile_workers,
         )
-
-    def _open(self, task: Task, bench: Bench, hello: Hello) -> OpenContext:
-        opened = open_context(
-            task,
-            self.study.protocol,
-            hello,
-            self.store,
-            root=self.root,
-            observe=self.observe,
-        )
-        context = opened.context
-        if caveat := bench.executor.caveat(context.kernel, context.problem):
-            self.observe(Notice(caveat))
-        return opened
-
-    def _attempt(self, task: Task, bench: Bench, hello: Hello) -> None:
-        """Run the screening and playoff of a task; a fault of its kernel is noted, not raised."""
-        if task.asked:
-            self.observe(Notice(_bucket_note(task)))
-        try:
-            opened = self._open(task, bench, hello)
-            if Phase.SCREEN in self.study.phases:
-                Screening(
-                    bench=bench,
-                    opened=opened,
-                    sampler=_create_sampler(task),
-                    budget=self.study.budget,
-                    queued=_declared_default(opened),
-                ).run()
-            if also := self.study.also.get(task.kernel, {}).get(opened.context.problem):
-                transfer(bench, opened, also, is_open=True)
-            if Phase.PLAYOFF in self.study.phases:
-                self.picks.append(Playoff(bench, opened).run())
-        except FAULTS_OF_A_CONTEXT as error:
-            self._note_failure(task, error)
-
-    def _transfer(self, tasks: Sequence[Task]) -> None:
-        """Run the winners everywhere, then judge again where one of them may have won."""
-        for device in dict.fromkeys(task.device for task in tasks):
-            with self._noting_loss(device), self._bench(device) as (bench, hello):
-                for task in _distinct(tasks, device):
-                    try:
-                        opened = self._open(task, bench, hello)
-                        transfer(bench, opened, foreign_winners(opened, self._winners(opened)))
-                        if Phase.PLAYOFF in self.study.phases:
-                            self._replace(Playoff(bench, opened).run())
-                    except FAULTS_OF_A_CONTEXT as error:
-                        self._note_failure(task, error)
-
-    def _winners(self, opened: OpenContext) -> list[Pick]:
-        """Return the winners to carry over: this run's, or the stored ones if it screens none."""
-        if Phase.SCREEN in self.study.phases:
-            return self.picks
-        return self.store.picks(kernel=opened.context.kernel.name)
-
-    def _replace(self, pick: Pick) -> None:
-        self.picks = [p for p in self.picks if p.context.id != pick.context.id] + [pick]
-
-    def _note_failure(self, task: Task, error: AutotuneLabError) -> None:
-        self._note(ContextFailed(f"{task.kernel} {task.problem} on {task.device}", error))
-
-    def _note(self, failed: ContextFailed) -> None:
-        self.failures.append(failed)
-        self.observe(failed)
-
-
-def _distinct(tasks: Sequence[Task], device: str) -> list[Task]:
-    """One task for each kernel and problem on a device, whatever its samplers and seeds."""
-    cells = {(task.kernel, task.problem.id): task for task in tasks if task.device == device}
-    return list(cells.values())
-
-
-def _bucket_note(task: Task) -> str:
-    first, *others = task.asked
-    more = f" and {len(others)} more problems of its bucket" if others else ""
-    return f"{task.kernel}: {task.problem} is tuned for {first}{more}"
-
-
-def _declared_default(opened: OpenContext) -> list[Config]:
-    """The declared default goes first: the playoff compares every winner with it."""
-    default = opened.definition.default_config
-    return [] if default is None else [default]
-
-
-def _create_sampler(task: Task) -> Sampler:
-    module = plugins.load("samplers", task.sampler)
-    sampler: Sampler = module.create(task.seed)
-    return sampler

@@ -22,12 +22,13 @@ from autotune_lab.execution.asking import run_job
 from autotune_lab.records import Limits, MeasureJob, Phase, Protocol, Trial, TrialState
 from autotune_lab.spaces.config import Config
 from autotune_lab.store.store import Store
+from autotune_lab.tuning.bench import Bench
 from autotune_lab.tuning.benches import open_bench, sigterm_as_interrupt
 from autotune_lab.tuning.events import Notice, Observer
 from autotune_lab.tuning.holding import Held, held
 from autotune_lab.tuning.opening import OpenContext, open_context
 from autotune_lab.tuning.running import plan
-from autotune_lab.tuning.screening import Bench, Screening
+from autotune_lab.tuning.screening import Screening
 from autotune_lab.tuning.study import Budget, Study, Task
 from autotune_lab.tuning.transfer import NoProposals
 
@@ -175,7 +176,9 @@ class _Sweeper:
         self.bench.observe(Notice(f"held: {told} ({chosen.origin})"))
         series = [self._series(opened, chosen.config) for opened in self.contexts]
         for opened, one in zip(self.contexts, series, strict=True):
-            caveat = self.bench.executor.caveat(opened.context.kernel, opened.context.problem)
+            caveat = self.bench.units[0].executor.caveat(
+                opened.context.kernel, opened.context.problem
+            )
             if caveat:
                 self.bench.observe(Notice(caveat))
             self._measure(opened, list(one.configs.values()))
@@ -252,7 +255,7 @@ class _Sweeper:
             round=number,
             verify=False,
         )
-        outcome = run_job(self.bench.executor, job)
+        outcome = run_job(self.bench.units[0].executor, job)
         assert trial.id is not None
         if outcome.measurement is not None and outcome.state in _RUN:
             self.bench.store.add_measurement(trial.id, outcome.measurement)

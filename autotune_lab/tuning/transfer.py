@@ -6,8 +6,9 @@ from autotune_lab.records import Phase, Pick
 from autotune_lab.samplers.base import Observation
 from autotune_lab.spaces.config import Config
 from autotune_lab.spaces.space import BoundSpace
+from autotune_lab.tuning.bench import Bench
 from autotune_lab.tuning.opening import OpenContext
-from autotune_lab.tuning.screening import Bench, Screening
+from autotune_lab.tuning.screening import Screening
 from autotune_lab.tuning.study import Budget
 
 
@@ -46,12 +47,12 @@ def foreign_winners(opened: OpenContext, picks: Sequence[Pick]) -> list[Config]:
 
 def transfer(
     bench: Bench, opened: OpenContext, configs: Sequence[Config], *, is_open: bool = False
-) -> str:
-    """Measure the configs here that the store does not hold yet, without giving slow ones up.
+) -> Screening:
+    """Return what measures the configs that the store does not hold yet, however slow they are.
 
     With ``is_open`` also those that are not in the space.
     """
-    screening = Screening(
+    return Screening(
         bench=bench,
         opened=opened,
         sampler=NoProposals("all foreign winners are measured"),
@@ -60,4 +61,3 @@ def transfer(
         phase=Phase.TRANSFER,
         is_open=is_open,
     )
-    return screening.run()

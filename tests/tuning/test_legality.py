@@ -14,12 +14,15 @@ from autotune_lab.execution.process import ProcessExecutor
 from autotune_lab.records import CompileJob, TrialState
 from autotune_lab.samplers.exhaustive import create
 from autotune_lab.spaces.config import Config
+from autotune_lab.tuning.bench import Bench, Unit
 from autotune_lab.tuning.events import ScreeningEnded
 from autotune_lab.tuning.opening import open_context
 from autotune_lab.tuning.playoff import Playoff
-from autotune_lab.tuning.screening import Bench, Screening
+from autotune_lab.tuning.screening import Screening
 from autotune_lab.tuning.study import Budget, Task
 from tests.tuning.labs import Lab
+
+pytestmark = pytest.mark.slow
 
 KERNEL = '''"""Compiles a real Triton matmul; launched on the fake device it returns its time."""
 import pathlib
@@ -27,8 +30,6 @@ import torch
 import triton
 import triton.language as tl
 from autotune_lab import KernelDefinition, Problem, Space
-
-pytestmark = pytest.mark.slow
 
 
 @triton.jit
@@ -122,7 +123,8 @@ class CompiledLab(Lab):
                     task, Protocol(playoff_rounds=3, max_samples=5), seen_as, store,
                     root=self.root, observe=self.events.append,
                 )  # fmt: skip
-                bench = Bench(store, run_id, executor, "fake-0", self.events.append, pool)
+                units = [Unit(executor, "fake-0")]
+                bench = Bench(store, run_id, units, self.events.append, pool)
                 Screening(bench, opened, create(0), Budget(equal_failures=99)).run()
                 return Playoff(bench, opened).run()
             finally:
