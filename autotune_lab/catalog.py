@@ -68,20 +68,38 @@ def load(reference: str, *, root: Path | None = None) -> KernelDefinition:
         DefinitionError: there is no such file, it can't be imported, or defines no kernel or
             several.
     """
-    lab = Settings.discover(root or Path.cwd())
     source, _, attribute = reference.partition(":")
+    found = _find(source, root)
+    if isinstance(found, EntryPoint):
+        return _from_entry_point(found, attribute)
+    return _from_file(found, attribute)
+
+
+def find(reference: str, *, root: Path | None = None) -> Path | None:
+    """Return the file that ``load`` would read; None for a kernel of an installed package.
+
+    Raises:
+        UnknownKernel: no kernel of that name.
+        DefinitionError: there is no such file.
+    """
+    found = _find(reference.partition(":")[0], root)
+    return found if isinstance(found, Path) else None
+
+
+def _find(source: str, root: Path | None) -> Path | EntryPoint:
+    lab = Settings.discover(root or Path.cwd())
     if source.endswith(".py") or "/" in source:
         path = _existing(Path(source).expanduser(), lab.root / source)
         if path is None:
             raise DefinitionError(source, ["there is no such file"])
-        return _from_file(path, attribute)
+        return path
     if (path := _existing(lab.search_spaces / f"{source}.py")) and not source.startswith("_"):
-        return _from_file(path, attribute)
+        return path
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == source:
-            return _from_entry_point(point, attribute)
+            return point
     if (path := _existing(bundled("search_spaces") / f"{source}.py")) and source[0] != "_":
-        return _from_file(path, attribute)
+        return path
     raise UnknownKernel(source, closest(source, [entry.name for entry in listing(lab.root)]))
 
 

@@ -23,6 +23,7 @@ from autotune_lab.tuning.events import (
     Observer,
     RoundMeasured,
     TrialFinished,
+    WinnerPicked,
 )
 from autotune_lab.tuning.lines import PlainLines, describe, tally
 
@@ -40,7 +41,7 @@ class LiveDisplay:
             TimeRemainingColumn(),
             console=console,
         )
-        self._task: TaskID | None = None
+        self._tasks: dict[str, TaskID] = {}
         self._status = Text("")
         self._live = Live(self._render(), console=console, refresh_per_second=8, transient=True)
 
@@ -67,21 +68,32 @@ class LiveDisplay:
                 self._status = Text(
                     f"playoff round {event.round} of {event.rounds}, {event.candidates} candidates"
                 )
+            case WinnerPicked():
+                self._say(event)
+                self._close(event.pick.context.model.id)
             case _:
                 self._say(event)
         self._live.update(self._render())
 
     def _open(self, event: ContextOpened) -> None:
-        if self._task is not None:
-            self._progress.remove_task(self._task)
+        """Show a bar for the context, in place of the last one of its device model."""
+        context = event.context
+        self._close(context.model.id)
         self._say(event)
-        self._task = self._progress.add_task(
-            event.context.kernel.name, total=event.budget, completed=event.known
+        self._tasks[context.model.id] = self._progress.add_task(
+            f"{context.kernel.name} on {context.model.slug}",
+            total=event.budget,
+            completed=event.known,
         )
 
+    def _close(self, model_id: str) -> None:
+        if (old := self._tasks.pop(model_id, None)) is not None:
+            self._progress.remove_task(old)
+
     def _advance(self, event: TrialFinished) -> None:
-        if self._task is not None:
-            self._progress.update(self._task, completed=event.finished, total=event.budget)
+        task = self._tasks.get(event.context.model.id)
+        if task is not None:
+            self._progress.update(task, completed=event.finished, total=event.budget)
         parts = [tally(event.states)]
         if event.best is not None:
             parts.insert(0, f"best {event.best.screen_ms:.4f} ms  {event.best.config}")

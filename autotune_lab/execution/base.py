@@ -1,6 +1,7 @@
 """The contract of an executor: jobs in, outcomes out, whatever a job does to its process."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from autotune_lab.definitions import Problem
@@ -63,3 +64,11 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Give the device back; nothing is left running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One started device: the executor that owns it, and which card it is."""
+
+    executor: Executor
+    uuid: str

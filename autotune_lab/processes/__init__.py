@@ -4,9 +4,9 @@ A child may crash, hang, print or start processes of its own; it costs its calle
 is started lazily, replaced after a loss, and dies with its parent. Knows no device and no trial.
 """
 
-from autotune_lab.processes.child import Child, wait
+from autotune_lab.processes.child import Child, error_of, wait
 from autotune_lab.processes.frames import Message
 from autotune_lab.processes.lost import Lost
 from autotune_lab.processes.serving import Handler, serve
 
-__all__ = ["Child", "Handler", "Lost", "Message", "serve", "wait"]
+__all__ = ["Child", "Handler", "Lost", "Message", "error_of", "serve", "wait"]

@@ -159,7 +159,7 @@ class Child:
             return self._lose("timeout")
         self._job = None
         if "error" in frame:
-            raise _error(*frame["error"])
+            raise error_of(*frame["error"])
         reply: Message = frame["reply"]
         return reply
 
@@ -205,8 +205,8 @@ def wait(children: Sequence[Child], timeout_s: float) -> list[Child]:
     return [c for c in busy if c.fileno() in named or (c.deadline or now) <= now]
 
 
-def _error(name: str, text: str) -> Exception:
-    """Rebuild an error of the lab from its class and its text."""
+def error_of(name: str, text: str) -> Exception:
+    """Rebuild an error of the lab from its class and its text, as another process told them."""
     kind: type[Exception] = getattr(errors, name)
     # A class with arguments of its own has them in its text already: use its plain parent.
     while "__init__" in vars(kind):

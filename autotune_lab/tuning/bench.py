@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from autotune_lab import processes
-from autotune_lab.execution.base import Executor
+from autotune_lab.execution.base import Unit
 from autotune_lab.processes import Child
 from autotune_lab.records import CompileJob, Outcome
 from autotune_lab.store.store import Store
@@ -39,14 +39,6 @@ class Compilers(Protocol):
 
     def collect(self) -> list[tuple[str, Outcome]]:
         """Return the outcomes that there are, without blocking."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One started device: the executor that owns it, and which card it is."""
-
-    executor: Executor
-    uuid: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from types import FrameType
 
 from autotune_lab.compiling.pool import CompilePool
 from autotune_lab.devices.opening import capabilities_of
+from autotune_lab.execution.base import Unit
 from autotune_lab.execution.opening import open_executor
 from autotune_lab.records import Hello, Limits
 from autotune_lab.store.store import Store
-from autotune_lab.tuning.bench import Bench, Unit
+from autotune_lab.tuning.bench import Bench
 from autotune_lab.tuning.ceilings import settled
 from autotune_lab.tuning.events import Observer
 

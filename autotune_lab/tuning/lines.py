@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TextIO
 
+from autotune_lab.records import Context
 from autotune_lab.tuning.events import (
     ContextFailed,
     ContextOpened,
@@ -16,9 +17,11 @@ from autotune_lab.tuning.events import (
     WinnerPicked,
 )
 
+INDENT = "  "
+
 
 class PlainLines:
-    """An observer that writes one line per event; trials at most once every ``interval_s``."""
+    """An observer that writes one line per event; a context's trials once in ``interval_s``."""
 
     def __init__(
         self,
@@ -30,22 +33,41 @@ class PlainLines:
         self._stream = stream
         self._interval_s = interval_s
         self._clock = clock
-        self._last = float("-inf")
+        self._last: dict[str, float] = {}
+        self._open: dict[str, str] = {}  # device model -> the context that is worked on
 
     def __call__(self, event: Event) -> None:
         """Write an event, unless it is a trial and another was written just now."""
+        if isinstance(event, ContextOpened):
+            self._open[event.context.model.id] = event.context.label
         if isinstance(event, TrialFinished) and not self._is_due(event):
             return
         if text := describe(event):
-            self._stream.write(text + "\n")
+            self._stream.write(self._labelled(event, text) + "\n")
             self._stream.flush()
+        if isinstance(event, WinnerPicked):
+            self._open.pop(event.pick.context.model.id, None)
 
     def _is_due(self, event: TrialFinished) -> bool:
-        now = self._clock()
-        if event.finished < event.budget and now - self._last < self._interval_s:
+        now, label = self._clock(), event.context.label
+        since_s = now - self._last.get(label, float("-inf"))
+        if event.finished < event.budget and since_s < self._interval_s:
             return False
-        self._last = now
+        self._last[label] = now
         return True
+
+    def _labelled(self, event: Event, text: str) -> str:
+        """Say which context a line is about where several are worked on side by side."""
+        context = _context_of(event)
+        if context is None or len(self._open) < 2 or not text.startswith(INDENT):
+            return text
+        return f"{INDENT}{context.label}: {text.strip()}"
+
+
+def _context_of(event: Event) -> Context | None:
+    if isinstance(event, WinnerPicked):
+        return event.pick.context
+    return getattr(event, "context", None)
 
 
 def describe(event: Event) -> str:

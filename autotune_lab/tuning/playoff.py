@@ -103,7 +103,7 @@ class Playoff:
         job = playoff_job(self.opened, pick.config, 0, verify=True)
         aside = self._aside()
         while True:
-            free = [unit for unit in self.bench.units if unit.uuid not in aside]
+            free = [u for u in self.bench.units if u.uuid not in aside and not u.executor.busy]
             if not free:
                 yield
                 continue

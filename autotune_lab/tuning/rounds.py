@@ -8,9 +8,10 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from autotune_lab.execution.base import Unit
 from autotune_lab.records import MeasureJob, Outcome, Phase, Trial, TrialState
 from autotune_lab.spaces.config import Config
-from autotune_lab.tuning.bench import Bench, Steps, Unit
+from autotune_lab.tuning.bench import Bench, Steps
 from autotune_lab.tuning.events import RoundMeasured
 from autotune_lab.tuning.opening import OpenContext
 

@@ -18,6 +18,7 @@ from autotune_lab.settings import Settings
 from autotune_lab.store.store import Store
 from autotune_lab.tuning.bench import Bench, Steps
 from autotune_lab.tuning.benches import open_bench, sigterm_as_interrupt
+from autotune_lab.tuning.clusters import ClusterRun
 from autotune_lab.tuning.events import ContextFailed, Notice, Observer
 from autotune_lab.tuning.lines import PlainLines
 from autotune_lab.tuning.study import Study, Task
@@ -41,7 +42,8 @@ def plan(study: Study, *, root: Path) -> list[Task]:
     for sampler in study.samplers:
         plugins.load("samplers", sampler)
     kernels = {kernel: catalog.load(kernel, root=root) for kernel in study.kernels}
-    resolved = {device: resolve(device) for device in study.devices}
+    # What a cluster has is known once its devices have answered.
+    resolved = {d: d if study.cluster else resolve(d) for d in study.devices}
     cells: dict[Task, list[Problem]] = {}
     for task in study.tasks({kernel: found.problems for kernel, found in kernels.items()}):
         definition = kernels[task.kernel]
@@ -113,6 +115,7 @@ def _snapshot(study: Study, tasks: Sequence[Task]) -> dict[str, object]:
     return {
         "kernels": list(study.kernels),
         "devices": sorted({task.device for task in tasks}),
+        "cluster": study.cluster,
         "samplers": list(study.samplers),
         "seeds": list(study.seeds),
         "budget": to_plain(study.budget),
@@ -148,6 +151,9 @@ class _Runner:
         swept = self.store.sweep_interrupted()
         if swept:
             self.result.observe(Notice(f"{swept} trials of runs that died are marked interrupted"))
+        if self.study.cluster:
+            self._on_cluster(tasks)
+            return
         phases = self.study.phases
         if Phase.SCREEN in phases or Phase.TRANSFER not in phases:
             self._on_each_device(tasks, Work.tune)
@@ -161,6 +167,19 @@ class _Runner:
             with self._noting_loss(device), self._bench(device) as (bench, hello):
                 work = Work(self.study, bench, hello, self.root, self.result)
                 bench.finish(phase(work, [task for task in tasks if task.device == device]))
+
+    def _on_cluster(self, tasks: Sequence[Task]) -> None:
+        files = self.logs / "kernels"
+        files.mkdir()
+        ClusterRun(
+            study=self.study,
+            store=self.store,
+            run_id=self.run_id,
+            root=self.root,
+            result=self.result,
+            folder=files,
+            compile_workers=self.compile_workers,
+        ).run(tasks)
 
     @contextlib.contextmanager
     def _noting_loss(self, device: str) -> Iterator[None]:

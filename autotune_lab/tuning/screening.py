@@ -8,6 +8,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 
 from autotune_lab.compiling.targets import illegal_option
+from autotune_lab.execution.base import Unit
 from autotune_lab.records import (
     CompileJob,
     MeasureJob,
@@ -20,14 +21,15 @@ from autotune_lab.records import (
 from autotune_lab.samplers.base import Observation, Sampler
 from autotune_lab.spaces.config import Config
 from autotune_lab.store.plausible import judged
-from autotune_lab.tuning.bench import HEARTBEAT_S, Bench, Steps, Unit
+from autotune_lab.tuning.bench import HEARTBEAT_S, Bench, Steps
 from autotune_lab.tuning.events import ContextOpened, Notice, ScreeningEnded, TrialFinished
 from autotune_lab.tuning.levelling import Levelling
 from autotune_lab.tuning.opening import OpenContext
 from autotune_lab.tuning.study import Budget
 
 PREDICTED = frozenset({TrialState.OUT_OF_RESOURCES, TrialState.ILLEGAL})
-MOST_LOSSES = 2
+# One may be bad luck, and two that of a node with several devices.
+MOST_LOSSES = 3
 
 
 @dataclass(slots=True)

@@ -54,7 +54,10 @@ class Study:
         name: the study's name in the store; the file's stem when run by ``autotune-lab run``.
         kernels: catalog names or ``path/file.py[:attr]``.
         problems: kernel -> problems; a kernel that is not named takes its definition's own.
-        devices: device specs, ``cuda:0``, ``cuda:0@64sm``, ``replay@nvidia-h200``, ``auto``.
+        devices: device specs, ``cuda:0``, ``cuda:0@64sm``, ``replay@nvidia-h200``, ``auto``. On a
+            cluster device models, ``nvidia-h200``, or ``auto`` for all that it has.
+        cluster: where the devices are: ``""`` for this machine, ``auto`` for the Ray cluster that
+            this machine belongs to, ``local`` for one that is started here, or ``HOST:PORT``.
         samplers, seeds: each combination is searched on its own; all feed one store.
         also: kernel -> problem -> configs that are measured besides what samplers propose, be they
             in the space or not and however slow: what somebody published, say.
@@ -66,6 +69,7 @@ class Study:
     name: str = "study"
     problems: Mapping[str, Sequence[Problem]] = field(default_factory=dict)
     devices: Sequence[str] = ("auto",)
+    cluster: str = ""
     samplers: Sequence[str] = ("tpe",)
     seeds: Sequence[int] = (0,)
     also: Mapping[str, Mapping[Problem, Sequence[Config]]] = field(default_factory=dict)

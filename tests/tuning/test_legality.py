@@ -10,11 +10,12 @@ from autotune_lab import Limits, Protocol, catalog, processes
 from autotune_lab.compiling.pool import CompilePool
 from autotune_lab.compiling.targets import TARGETS
 from autotune_lab.errors import NoSurvivor
+from autotune_lab.execution.base import Unit
 from autotune_lab.execution.process import ProcessExecutor
 from autotune_lab.records import CompileJob, TrialState
 from autotune_lab.samplers.exhaustive import create
 from autotune_lab.spaces.config import Config
-from autotune_lab.tuning.bench import Bench, Unit
+from autotune_lab.tuning.bench import Bench
 from autotune_lab.tuning.events import ScreeningEnded
 from autotune_lab.tuning.opening import open_context
 from autotune_lab.tuning.playoff import Playoff

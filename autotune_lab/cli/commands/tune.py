@@ -18,6 +18,14 @@ def command(
         list[str] | None,
         typer.Option(help="cuda:0, cuda:0@64sm, interpreter, replay[:FILE][@MODEL]; repeatable."),
     ] = None,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            help="Tune on every device of a Ray cluster: auto, local or HOST:PORT; with --device "
+            "on its devices of one model, such as nvidia-h200.",
+            show_default=False,
+        ),
+    ] = "",
     sampler: Annotated[str, typer.Option(help="tpe, random, exhaustive, lab, ...")] = "tpe",
     trials: Annotated[int | None, typer.Option(help="Distinct configs per problem.")] = 200,
     seconds: Annotated[float | None, typer.Option(help="Screening time per problem.")] = None,
@@ -51,6 +59,7 @@ def command(
         kernels=[kernel],
         problems={kernel: [Problem.parse(text) for text in problem]} if problem else {},
         devices=device or ["auto"],
+        cluster=cluster,
         samplers=[sampler],
         seeds=[seed],
         budget=Budget(trials=None if exhaustive else trials, seconds=seconds),
