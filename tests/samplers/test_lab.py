@@ -8,9 +8,11 @@ from autotune_lab.records import TrialState
 from autotune_lab.samplers import lab, random
 from autotune_lab.samplers.base import Observation, PriorTask
 from autotune_lab.samplers.lab.encoding import Encoding
+from autotune_lab.samplers.lab.feasibility import chance_to_run
 from autotune_lab.samplers.lab.neighbourhood import Neighbourhood
 from autotune_lab.samplers.lab.prior import Prior
 from autotune_lab.samplers.lab.targets import capped_logarithms
+from autotune_lab.spaces.parameter import Parameter
 from autotune_lab.testing.samplers import search
 
 SPACE = (
@@ -135,5 +137,78 @@ def test_failures_count_as_slow_and_slow_ones_are_cut_off():
 
 
 def test_uneven_numbers_are_told_from_powers_of_two():
-    columns = Encoding(SPACE).points(np.arange(SPACE.size)).shape[1]
-    assert columns == len(SPACE.parameters) + 1 + 1  # one more for two names, and for BLOCK_N
+    space = Space(BLOCK=[32, 48, 64, 96], SPLIT=[1, 2, 3], ODD=[33, 65]).bind({})
+    points = Encoding(space).points(np.arange(space.size))
+    assert points.shape[1] == len(space.parameters) + 1
+    blocks = [config["BLOCK"] for config in space]
+    assert [value > 0 for value in points[:, -1]] == [block in (48, 96) for block in blocks]
+
+
+def test_tiles_are_told_by_what_a_warp_holds_of_them():
+    space = Space(
+        BLOCK_M=[32, 64, 128],
+        BLOCK_N=[32, 64, 128],
+        BLOCK_K=[64, 128],
+        SPLIT_K=[1, 2],
+        num_warps=[4, 8],
+        num_stages=[2, 32],
+    ).bind({})
+    points = Encoding(space).points(np.arange(space.size))
+    assert points.shape[1] == len(space.parameters) + 3  # three pairs of sides
+    held = [config["BLOCK_M"] * config["BLOCK_N"] / config["num_warps"] for config in space]
+    trait = points[:, len(space.parameters)]
+    steps = np.diff(trait[np.argsort(held, kind="stable")])
+    assert (steps >= 0).all()
+    assert len(np.unique(trait.round(9))) == len(set(held))
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Space(BLOCK=[64, 128], num_warps=Parameter("num_warps", [4, 8], ordered=False)),
+        Space(BLOCK=["a", "b"], num_warps=[4, 8]),
+        Space(num_warps=[4, 8]),
+        Space(BLOCK=[64, 128], TILE=[32, 64]),
+    ],
+    ids=["warps are names", "no sizes", "nothing but warps", "no warps"],
+)
+def test_spaces_without_tiles_per_warp_have_no_such_traits(space):
+    bound = space.bind({})
+    encoding = Encoding(bound)
+    assert encoding.points(np.arange(bound.size)).shape[1] == len(encoding.owners)
+    assert encoding.owners.max() + 1 == len(bound.parameters)
+
+
+def test_the_first_config_of_a_triton_space_is_near_its_middle():
+    (first,) = lab.create(0).propose(SPACE, [], [], 1)
+    middle = [abs(SPACE.parameters[i].values.index(first[n]) - (2, 3.5, 2, 2)[i])
+              for i, n in enumerate(("BLOCK_M", "BLOCK_N", "num_warps", "num_stages"))]  # fmt: skip
+    assert sum(middle) <= 4
+
+
+def is_too_large(config):
+    return config["BLOCK_M"] * config["BLOCK_N"] * config["num_stages"] > 2**15
+
+
+def test_chances_follow_what_failed():
+    failing = np.array([is_too_large(config) for config in SPACE])
+    rng = np.random.default_rng(0)
+    tried = rng.choice(SPACE.size, 100, replace=False)
+    ran = ~failing[tried]
+    chances = chance_to_run(Encoding(SPACE), tried, ran, np.arange(SPACE.size), rng)
+    assert ((chances >= 0) & (chances <= 1)).all()
+    assert chances[failing].mean() < 0.3
+    assert chances[~failing].mean() > 0.8
+    unbroken = chance_to_run(Encoding(SPACE), tried[ran], ran[ran], np.arange(5), rng)
+    assert list(unbroken) == [1.0] * 5
+
+
+def test_the_border_of_what_fails_draws_few_proposals():
+    def judge_small(config):
+        if is_too_large(config):
+            return Observation(config, TrialState.OUT_OF_RESOURCES)
+        return judge(config)
+
+    history = search(lab.create(6), SPACE, judge_small, 120)
+    late = [observation.time_ms is None for observation in history[60:]]
+    assert np.mean(late) <= 0.3

@@ -10,7 +10,7 @@ from autotune_lab.samplers.lab.gaussian import Floats, Prediction
 # less than 0.1% to gain for 40 evaluations while a config 25% faster was there to be found.
 WORTHWHILE = 0.01
 DOUBT_STEP, MOST_DOUBT = 1.5, 50.0
-TURNS = 3  # one of them close by
+TURNS = 2  # one of them close by
 
 Mask = NDArray[np.bool_]
 
@@ -26,16 +26,20 @@ class Acquisition:
         expected_gain: the most that was expected of any candidate, in logarithms of ms.
     """
 
-    def __init__(self, prediction: Prediction, near_best: Mask, best: float, turn: int) -> None:
+    def __init__(
+        self, prediction: Prediction, chance: Floats, near_best: Mask, best: float, turn: int
+    ) -> None:
         """Look at the first points of a prediction; those after them are being measured.
 
         Args:
             prediction: it is conditioned on what is taken.
+            chance: (candidates,), of each to run at all.
             near_best: (candidates,), which of them are one step from one of the best configs.
             best: what is to be improved on.
             turn: a number that says whose turn it is, close by or far away.
         """
         self._prediction = prediction
+        self._chance = chance
         self._near_best = near_best
         self._best = best
         self._turn = turn
@@ -73,7 +77,7 @@ class Acquisition:
         count = len(among)
         deviation = doubt * self._prediction.deviation[:count]
         gains = expected_improvement(self._prediction.mean[:count], deviation, self._best)
-        return np.where(among, gains, -np.inf)
+        return np.where(among, self._chance * gains, -np.inf)
 
 
 def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:

@@ -1,6 +1,7 @@
 """Rows of a space as points: ordered values keep their order, names lie equally far apart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,13 @@ from autotune_lab.spaces.space import BoundSpace
 Rows = NDArray[np.intp]
 
 WARP = 32
+WARPS = "num_warps"
+# What Triton takes beside a kernel's own parameters: none of these is the side of a tile.
+OPTIONS = frozenset({WARPS, "num_stages", "num_ctas", "maxnreg", "waves_per_eu"})
+MOST_SIDES = 4  # of tiles; their pairs are as many traits again as most kernels have parameters
+
+Table = tuple[int, Floats]  # a parameter's column and (values, width) what each value adds
+Trait = Sequence[Table]
 
 
 class Encoding:
@@ -19,13 +27,17 @@ class Encoding:
 
     Attributes:
         owners: (columns,), the trait that each column belongs to; a trait has one length scale.
+        centre: (columns,), the middle of all places.
+        is_triton: the space has Triton's own ``num_warps``.
     """
 
     def __init__(self, space: BoundSpace) -> None:
         self._codes = space.codes
         self._places = [(i, _place(parameter)) for i, parameter in enumerate(space.parameters)]
-        self._traits = [(i, trait) for i, p in enumerate(space.parameters) for trait in _derived(p)]
-        widths = [table.shape[1] for _, table in (*self._places, *self._traits)]
+        self._traits: list[Trait] = [*_uneven(space.parameters), *_tiles(space.parameters)]
+        self.is_triton = WARPS in space.names
+        self.centre: Floats = np.hstack([table.mean(axis=0) for _, table in self._places])
+        widths = [table.shape[1] for _, table in self._places] + [1] * len(self._traits)
         self.owners: Owners = np.repeat(np.arange(len(widths)), widths)
 
     def places(self, rows: Rows) -> Floats:
@@ -34,7 +46,7 @@ class Encoding:
 
     def points(self, rows: Rows) -> Floats:
         """Return (rows, columns) points in the unit cube: places, then derived traits."""
-        traits = [table[self._codes[rows, i]] for i, table in self._traits]
+        traits = [sum(table[self._codes[rows, i]] for i, table in trait) for trait in self._traits]
         return np.hstack([self.places(rows), *traits])
 
 
@@ -47,17 +59,54 @@ def _place(parameter: Parameter) -> Floats:
     return corners
 
 
-def _derived(parameter: Parameter) -> Iterator[Floats]:
-    """Yield (values, 1) tables of what else a number may act through: so far, how uneven it is.
+def _uneven(parameters: Sequence[Parameter]) -> Iterator[Trait]:
+    """Yield, for each number that a warp's size matters to, how far it is from a power of two.
 
     Sizes that divide the warp and the problem evenly are a kind of their own: the fastest
     convolutions on a W6600 have blocks of 32, 64, 128 and 256 threads; with 48 or 96 threads they
     take 80 times as long.
     """
-    if not parameter.ordered or not all(isinstance(value, int) for value in parameter.values):
+    for column, parameter in enumerate(parameters):
+        numbers = _numbers(parameter)
+        odd_factors = np.array([n // (n & -n) if n > 0 else 1 for n in numbers])
+        if numbers and max(numbers) >= WARP and 1 == odd_factors.min() < odd_factors.max():
+            uneven = np.log2(odd_factors)
+            yield [(column, (uneven / uneven.max())[:, None])]
+
+
+def _tiles(parameters: Sequence[Parameter]) -> Iterator[Trait]:
+    """Yield, for each two sides of a tile, how much of it a warp has to hold, as a logarithm.
+
+    Registers, and so what spills, follow it: a product of 128 x 256 takes 128 registers of each
+    thread for its sum with 8 warps, and 256 with 4, five times as slow on an H200.
+    """
+    warps = [i for i, p in enumerate(parameters) if p.name == WARPS and _numbers(p)]
+    sides = [i for i, p in enumerate(parameters) if _is_side(p)][:MOST_SIDES]
+    if not warps or not sides:
         return
-    numbers = [int(str(value)) for value in parameter.values]
-    odd_factors = np.array([n // (n & -n) if n > 0 else 1 for n in numbers])
-    if max(numbers) >= WARP and 1 == odd_factors.min() < odd_factors.max():
-        uneven = np.log2(odd_factors)
-        yield (uneven / uneven.max())[:, None]
+    for tile in combinations(sides, min(2, len(sides))):
+        octaves = [np.log2(_numbers(parameters[i])) for i in tile]
+        # A doubling of the tile counts as much as one of its longer-listed side.
+        unit = max(float(np.ptp(side)) for side in octaves)
+        trait = list(zip(tile, octaves, strict=True))
+        trait.append((warps[0], -np.log2(_numbers(parameters[warps[0]]))))
+        yield [(i, (table / unit)[:, None]) for i, table in trait]
+
+
+def _is_side(parameter: Parameter) -> bool:
+    """Tell whether a parameter may be a side of a tile: powers of two that reach a warp's size."""
+    numbers = _numbers(parameter)
+    return (
+        parameter.name not in OPTIONS
+        and len(numbers) > 1
+        and max(numbers) >= WARP
+        and all(n > 0 and n & (n - 1) == 0 for n in numbers)
+    )
+
+
+def _numbers(parameter: Parameter) -> list[int]:
+    """Return a parameter's values where they are integers in an order; else nothing."""
+    values = parameter.values
+    if not parameter.ordered or not all(isinstance(value, int) for value in values):
+        return []
+    return [int(str(value)) for value in values]

@@ -9,6 +9,7 @@ from threadpoolctl import ThreadpoolController
 from autotune_lab.samplers.base import EXHAUSTED, Ledger, Observation, PriorTask
 from autotune_lab.samplers.lab.acquisition import Acquisition
 from autotune_lab.samplers.lab.encoding import Encoding, Rows
+from autotune_lab.samplers.lab.feasibility import chance_to_run
 from autotune_lab.samplers.lab.neighbourhood import Neighbourhood
 from autotune_lab.samplers.lab.prior import Prior
 from autotune_lab.samplers.lab.surrogate import Surrogate
@@ -19,6 +20,7 @@ DESIGN = 12  # spread-out configs before the surrogate is asked
 WARM_DESIGN = 4  # of them after the configs that won elsewhere
 FEWEST_SUCCESSES = 4  # configs that must have run before the surrogate is asked
 SPREAD_AMONG = 400  # random rows from which the one farthest from all others is taken
+CENTRED_AMONG = 50  # of fewer, where the middle counts too: designs that differ by seed
 CANDIDATES = 3000  # random rows that the surrogate looks at, beside those near the best
 ELITES = 8  # best configs whose surroundings are always looked at
 CLOSEST = 3  # of them whose surroundings are searched when the surrogate has nothing to offer
@@ -122,18 +124,25 @@ class Search:
         return self._spread_out(free, tried, min(count, max(1, self._design - started)))
 
     def _spread_out(self, free: Mask, tried: Rows, count: int) -> list[int]:
-        """Return rows each of which is far from all those before it."""
+        """Return rows each of which is far from all those before it.
+
+        In Triton's spaces also near the middle: the sizes that authors list reach to both sides of
+        what is sensible, and the corners are too large for the GPU or too small to fill it.
+        """
         chosen: list[int] = []
+        among = CENTRED_AMONG if self._encoding.is_triton else SPREAD_AMONG
         for _ in range(count):
-            candidates = self._sample(free, SPREAD_AMONG)
+            candidates = self._sample(free, among)
             if not len(candidates):
                 break
-            row = int(candidates[0])
+            points = self._encoding.places(candidates)
+            merits = np.zeros(len(candidates))
             if len(tried):
-                points = self._encoding.places(candidates)
                 others = self._encoding.places(tried)
-                gaps = np.abs(points[:, None] - others[None]).sum(axis=2).min(axis=1)
-                row = int(candidates[gaps.argmax()])
+                merits += np.abs(points[:, None] - others[None]).sum(axis=2).min(axis=1)
+            if self._encoding.is_triton:
+                merits -= np.abs(points - self._encoding.centre).sum(axis=1)
+            row = int(candidates[merits.argmax()])
             chosen.append(row)
             free[row] = False
             tried = np.append(tried, row)
@@ -150,10 +159,14 @@ class Search:
             return []
         rows = np.r_[candidates, waiting]
         prediction = self._surrogate.predict(self.ledger, rows, self._rng)
+        times = np.array(self.ledger.times_ms)
+        tried = np.array(self.ledger.rows)
+        chance = chance_to_run(self._encoding, tried, np.isfinite(times), candidates, self._rng)
         for position in range(len(candidates), len(rows)):
             prediction.assume(position)
         acquisition = Acquisition(
             prediction,
+            chance,
             np.isin(candidates, np.concatenate(beside)),
             float(np.log(np.nanmin(self.ledger.times_ms))),
             turn=len(self.ledger.rows) + len(waiting),

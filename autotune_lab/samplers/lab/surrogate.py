@@ -37,9 +37,11 @@ class Surrogate:
         self.shares: Floats = np.zeros(len(prior.losses))
 
     def predict(self, ledger: Ledger, rows: Rows, rng: np.random.Generator) -> Prediction:
-        """Return what is expected of some rows, in logarithms of ms."""
-        observed = np.array(ledger.rows)
-        targets = capped_logarithms(np.array(ledger.times_ms))
+        """Return what is expected of some rows if they run, in logarithms of ms."""
+        times = np.array(ledger.times_ms)
+        ran = np.isfinite(times)
+        observed = np.array(ledger.rows)[ran]
+        targets = capped_logarithms(times[ran])
         if self._is_stale(len(observed)):
             self._fit(observed, targets, rng)
             self._fitted_at = len(observed)
