@@ -8,10 +8,12 @@ by ``kill -9`` alone, and its children are started as ever.
 import atexit
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,6 +29,7 @@ class Command:
     ) -> None:
         self.args = ["autotune-lab", *arguments]
         self._folder = Path(tempfile.mkdtemp(prefix="command-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._process = _CONTEXT.Process(
             target=_run,
             args=(self.args, str(cwd), {**os.environ, **(env or {})}, str(self._folder)),

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune_lab import catalog, processes
+from autotune_lab import catalog
 from autotune_lab.errors import AutotuneLabError, ExportError
+from autotune_lab.execution.asking import run_job
 from autotune_lab.execution.base import Executor
 from autotune_lab.execution.opening import open_executor
 from autotune_lab.records import Hello, Limits, MeasureJob, Outcome, Phase, Pick
 from autotune_lab.spaces.config import Config
-
-IDLE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +133,7 @@ def _measure(
         round=number,
         verify=number == 1,
     )
-    executor.submit(job)
-    while (outcome := executor.collect()) is None:
-        processes.wait(executor.children, IDLE_S)
-    return outcome
+    return run_job(executor, job)
 
 
 def _slower(
